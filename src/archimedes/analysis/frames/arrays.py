@@ -79,8 +79,8 @@ def fold(value: Value) -> Value:
 def attribute_of(value: Vector | Map, name: str) -> Value:
     """Return an attribute of an array, attitude or transformation."""
     if isinstance(value, Vector):
-        if name in ("T", "mT"):
-            return Vector(value.frame, None, value.many, True)
+        if name in ("T", "mT"):  # columns become rows, or the other way round
+            return Vector(value.frame, None, value.many or value.partial, not value.partial)
         return SCALAR if name in ("size", "ndim", "shape") else None
     if name in ("T", "mT"):
         return value.swap()

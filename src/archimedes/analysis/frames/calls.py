@@ -70,6 +70,8 @@ def call(flow: Any, node: ast.Call) -> Value:
         if handled:
             return result
     target = flow.ev(func)
+    if isinstance(target, Function) and target.module.library and name in ("ned", "enu"):
+        return local_attitude()
     if isinstance(target, Function) and not (target.module.library and name in FUNCTIONS):
         result = call_function(c, target, base)
         if result is not None:
@@ -83,6 +85,12 @@ def call(flow: Any, node: ast.Call) -> Value:
     if isinstance(target, (Vector, Map)):  # R_BE(t), gravity_E(p)
         return Vector(target.frame) if isinstance(target, Vector) else target
     return None
+
+
+def local_attitude() -> Map:
+    """Return what is known of ``ned(lat, lon)``: it takes Earth-fixed axes to local ones."""
+    earth = FrameVariable(["NED", "ENU", "N", "B"], "Earth-fixed axes")
+    return Map(FrameVariable(["E", "ECEF", "ECI", "I", "B"], "local axes"), earth)
 
 
 # ---- functions and classes of the sources ----------------------------------------------------
@@ -549,8 +557,12 @@ def either(c: Call) -> Value:
 
 
 def gather(c: Call) -> Value:
-    """``stack`` and relatives; columns may be anything, so only whole vectors keep their frame."""
-    return fold(c.value(0)) if isinstance(c.value(0), (Sequence, Vector)) else None
+    """``stack`` and relatives: vectors in one frame are rows, along another axis columns."""
+    found = fold(c.value(0))
+    if not isinstance(found, Vector):
+        return None
+    columns = last_name(c.node.func) == "column_stack" or "axis" in c.keywords or len(c.args) > 1
+    return Vector(found.frame, None, found.many, columns)
 
 
 def skew(c: Call) -> Value:
@@ -635,7 +647,7 @@ FUNCTIONS: dict[str, Callable[[Call], Value]] = {
     **rows("mean average cumsum diff median", along_axis),
     **rows("where select", choose),
     **rows("maximum minimum fmax fmin", either),
-    **rows("stack concatenate hstack vstack row_stack", gather),
+    **rows("stack concatenate hstack vstack row_stack column_stack", gather),
     **rows("skew hat cross_matrix tilde skew_symmetric wedge", skew),
     **rows("quaternion_to_dcm dcm_to_quaternion from_matrix quaternion_normalize", convert),
     **rows("dcm_normalize Quaternion RotationMatrix", convert),

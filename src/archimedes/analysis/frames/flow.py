@@ -23,6 +23,7 @@ from archimedes.analysis.frames.values import (
     POISON,
     SCALAR,
     ZERO,
+    FrameVariable,
     Instance,
     Map,
     Sequence,
@@ -38,6 +39,7 @@ __all__ = ["Checker", "Flow"]
 Statements = Iterable[ast.stmt]
 #: Contexts in which functions without suffixes are followed, and how deep.
 MOST_CONTEXTS, DEPTH = 2000, 4
+ATTITUDE_NAMES = ("att", "attitude")
 #: Functions that are followed inside each other, by their calls.
 MOST_RUNNING = 20
 
@@ -597,12 +599,24 @@ class Flow:
             if node.attr in base.cls.attributes:
                 return base.cls.attributes[node.attr]
             cls = base.cls.type_of(node.attr)
-            return Instance(cls) if cls is not None else base.cls.method(node.attr)
+            found = Instance(cls) if cls is not None else base.cls.method(node.attr)
+            if found is not None or node.attr not in ATTITUDE_NAMES:
+                return found
         if isinstance(base, Class):
             return base.nested(node.attr) or base.method(node.attr)
         if isinstance(base, Module):
             return self.module.find(node)
+        if node.attr in ATTITUDE_NAMES and key is not None:
+            return self.attitude(key)
         return None
+
+    def attitude(self, key: str) -> Value:
+        """Return an attitude without a suffix: in this package it leads to the body's axes."""
+        body = self.scope.body_of(key.rpartition(".")[0])
+        if not body:
+            return None
+        self.env[key] = Map(body, FrameVariable([body], "the reference frame"))
+        return self.env[key]
 
     def _ev_subscript(self, node: ast.Subscript) -> Value:
         base = self.ev(node.value)

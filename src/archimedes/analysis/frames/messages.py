@@ -10,7 +10,7 @@ from typing import Any
 from archimedes.analysis.frames.arrays import key_of_node
 from archimedes.analysis.frames.names import parse_name
 from archimedes.analysis.frames.scopes import last_name
-from archimedes.analysis.frames.values import FrameVariable, Map, Vector, frame_of
+from archimedes.analysis.frames.values import FrameVariable, Map, Vector, frame_of, label_of
 
 __all__ = [
     "source",
@@ -86,6 +86,8 @@ def invert(text: str) -> str:
 def rotated(flow: Any, text: str, to: str, frm: str) -> str:
     """Return the source of a vector in another frame."""
     text = text if text.replace("_", "").replace(".", "").isalnum() else f"({text})"
+    if " " in to + frm:
+        return f"turn {text} from {frm} to {to}"
     by, _ = find_map(flow, to, frm)
     plain = by.removesuffix(".inv()")
     p = parse_name(plain.rsplit(".", 1)[-1])
@@ -112,8 +114,8 @@ def two_frames(flow: Any, left: ast.expr, right: ast.expr, a: Vector | Map, b: V
 def ends(value: Vector | Map) -> tuple[str, str]:
     """Return the names of the frames of a value."""
     if isinstance(value, Vector):
-        return frame_of(value.frame) or "another frame", ""
-    return frame_of(value.to) or "?", frame_of(value.frm) or "?"
+        return label_of(value.frame), ""
+    return label_of(value.to), label_of(value.frm)
 
 
 def described(node: ast.AST, value: Map) -> str:

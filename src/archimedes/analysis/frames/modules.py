@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -136,7 +135,9 @@ class Module:
         for s in tree.body:
             if id(s) in parts:
                 self.scopes[id(s)] = Scope(parts[id(s)], self.evidence, spatial, self.same)
-        self.assigned = Counter[str]()
+        ours = self.evidence.archimedes or any(e.archimedes for e in parts.values())
+        for scope in [self.scope, *self.scopes.values()]:
+            scope.attitudes = ours or PACKAGE in self.folders
         for statement in tree.body:
             self.take(statement)
 

@@ -53,6 +53,8 @@ class Evidence:
         self.jacobians: set[str] = set()
         self.scalars: set[str] = set()
         self.spatial = False
+        self.archimedes = False
+        self.bodies: defaultdict[str, set[str]] = defaultdict(set)
         for name, _ in names_in(node):
             self.take_name(name)
         for n in ast.walk(node):
@@ -75,7 +77,8 @@ class Evidence:
         """Note what is used as a vector, a Jacobian or a number, and what shows 3-D physics."""
         if isinstance(n, (ast.Import, ast.ImportFrom)):
             text = ast.unparse(n)
-            self.spatial = self.spatial or "archimedes" in text or "spatial" in text
+            self.archimedes = self.archimedes or "archimedes" in text
+            self.spatial = self.spatial or self.archimedes or "spatial" in text
         elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.MatMult):
             for side in (n.left, n.right):
                 self.vectors.add(last_name(side))
@@ -89,6 +92,10 @@ class Evidence:
                 self.vectors.update(last_name(a) for a in n.args)
             if called in ("pinv", "lstsq"):
                 self.jacobians.update(last_name(a) for a in n.args)
+        elif isinstance(n, ast.Attribute) and n.attr[:2] in ("v_", "w_"):
+            p = parse_name(n.attr)
+            if p is not None and len(n.attr) == 3 and (p.head == "w" or p.to == "B"):
+                self.bodies[ast.unparse(n.value)].add(p.to)
         elif isinstance(n, ast.Attribute) and n.attr in ("T", "mT"):
             self.jacobians.add(last_name(n.value))
             self.spatial = self.spatial or is_map(n.value)
@@ -140,6 +147,7 @@ class Scope:
     ) -> None:
         self.own, self.module, self.spatial, self.same = own, module, spatial, same
         self.frames = own.frames | module.frames
+        self.attitudes = False
         self.kept: dict[str, Value] = {}
 
     def declared(self, name: str) -> Value:
@@ -166,6 +174,15 @@ class Scope:
         if p.to and (not self.is_frame(p.to) or self.is_label(p, name)):
             return None
         return Vector(p.to or None, points, p.many)
+
+    def body_of(self, owner: str) -> str:
+        """Return the frame to whose axes an object's attitude leads: that of its own rates.
+
+        An attitude of this package takes the reference frame to the body, but the attitude of a
+        sensor takes the body to the sensor: the object must have ``w_B`` or ``v_B`` beside it.
+        """
+        letters = self.own.bodies.get(owner, set())
+        return next(iter(letters)) if self.attitudes and len(letters) == 1 else ""
 
     def is_frame(self, letter: str) -> bool:
         """Return whether a letter is a frame here."""

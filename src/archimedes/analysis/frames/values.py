@@ -8,6 +8,7 @@ every other use must agree.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from archimedes.analysis.frames.names import are_compatible
@@ -28,6 +29,7 @@ __all__ = [
     "frame_of",
     "join",
     "key_of",
+    "label_of",
     "unify",
 ]
 
@@ -36,12 +38,13 @@ class FrameVariable:
     """A frame that is not known yet: ``frame`` once a use has bound it, at ``line``.
 
     ``others`` are frames that it cannot be: what a function takes from E to another frame is not
-    in E any more.
+    in E any more. ``label`` says what is known of it in words.
     """
 
-    def __init__(self, others: frozenset[str] = frozenset()) -> None:
+    def __init__(self, others: Iterable[str] = (), label: str = "") -> None:
         self.frame: Frame = None
-        self.others = others
+        self.others = frozenset(others)
+        self.label = label
         self.line = 0
         self.wild = False
 
@@ -112,6 +115,14 @@ def root(frame: Frame) -> Frame:
     while isinstance(frame, FrameVariable) and frame.frame is not None:
         frame = frame.frame
     return frame
+
+
+def label_of(frame: Frame) -> str:
+    """Return what to call a frame, also one that is not known."""
+    found = root(frame)
+    if isinstance(found, FrameVariable):
+        return found.label or "another frame"
+    return found or "another frame"
 
 
 def frame_of(frame: Frame) -> str | None:
