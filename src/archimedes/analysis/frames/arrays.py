@@ -88,7 +88,7 @@ def attribute_of(value: Vector | Map, name: str) -> Value:
         return Map(value.to, value.frm) if value.style == "X" else None
     if name in ("t", "translation", "position", "p", "pos") and value.style == "X":
         return Vector(value.to)
-    return value if name in ("array", "matrix") else None
+    return value if name in ("array", "matrix", "real") else None
 
 
 def element(base: Value, index: ast.expr) -> Value:

@@ -69,7 +69,7 @@ def call(flow: Any, node: ast.Call) -> Value:
         handled, result = method(c, base, name)
         if handled:
             return result
-    target = flow.ev(func)
+    target = flow.callee(func, base)
     if isinstance(target, Function) and target.module.library and name in ("ned", "enu"):
         return local_attitude()
     if isinstance(target, Function) and not (target.module.library and name in FUNCTIONS):

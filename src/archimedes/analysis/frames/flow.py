@@ -157,9 +157,21 @@ class Flow:
             module = self.checker.module_flow(self.module)
             if name in module.env:
                 return module.env[name] if module.counts[name] <= 1 else None
-        if self.cls is not None and name == self.cls.node.name:
-            return self.cls
         return self.module.lookup(name)
+
+    def callee(self, func: ast.expr, base: Value) -> Value:
+        """Return what is called: a function named ``drag_B`` is a function, not a vector."""
+        found: Value = None
+        if isinstance(func, ast.Name) and func.id not in self.env:
+            found = self.module.lookup(func.id)
+        elif isinstance(func, ast.Attribute) and isinstance(base, Instance):
+            found = base.cls.method(func.attr)
+        return found if isinstance(found, (Function, Class)) else self.ev(func)
+
+    def like_class(self, name: str) -> Value:
+        """Return an object of the class that a name without a type is called after."""
+        cls = self.module.class_like(name)
+        return Instance(cls) if cls is not None else None
 
     def set_key(self, key: str | None, value: Value) -> None:
         """Note a new value of a name or attribute; what was known of its parts is gone."""
@@ -208,7 +220,9 @@ class Flow:
             self.env[arg.arg] = SCALAR
         elif self.scope.declared(arg.arg) is None:
             cls = self.module.annotated(arg.annotation, self.cls)
-            self.env[arg.arg] = Instance(cls) if value is None and cls is not None else value
+            if value is None:
+                value = Instance(cls) if cls is not None else self.like_class(arg.arg)
+            self.env[arg.arg] = value
 
     def run_defaults(self, node: Routine) -> None:
         """Check defaults against the names of their parameters."""
@@ -600,7 +614,7 @@ class Flow:
                 return base.cls.attributes[node.attr]
             cls = base.cls.type_of(node.attr)
             found = Instance(cls) if cls is not None else base.cls.method(node.attr)
-            if found is not None or node.attr not in ATTITUDE_NAMES:
+            if found is not None:
                 return found
         if isinstance(base, Class):
             return base.nested(node.attr) or base.method(node.attr)
@@ -608,7 +622,7 @@ class Flow:
             return self.module.find(node)
         if node.attr in ATTITUDE_NAMES and key is not None:
             return self.attitude(key)
-        return None
+        return self.like_class(node.attr) if base is None or isinstance(base, Instance) else None
 
     def attitude(self, key: str) -> Value:
         """Return an attitude without a suffix: in this package it leads to the body's axes."""
@@ -797,6 +811,7 @@ class Flow:
             shown = a.swap() if reverse else a
             text = messages.wrong_operand(self, map_node, vector_node, shown, b, reverse, method)
             self.report(vector_node, text, node)
+            return POISON
         points = None
         start = frame_of(a.frm)
         if a.style == "X" and b.points and start and b.points.get(start) == -1:
@@ -812,11 +827,9 @@ class Flow:
         if not self.unify(a.frm, b.to, right):
             self.report(right, messages.wrong_product(self, left, right, a, b), node)
             return POISON
-        style = a.style if a.style == b.style else "RJ"["J" in (a.style, b.style)]
-        known = frame_of(a.to), frame_of(b.frm)
-        return Map(
-            a.to, b.frm, "J" if style == "J" and known[0] == known[1] else style.replace("J", "R")
-        )
+        style = "X" if a.style == b.style == "X" else "R"
+        to, frm = frame_of(a.to), frame_of(b.frm)
+        return Map(a.to, b.frm, "J" if to is not None and to == frm and style == "R" else style)
 
 
 HANDLERS: dict[type, Any] = {

@@ -128,6 +128,7 @@ class Module:
         self.evidence = Evidence(ast.Module(own, []))
         self.names: dict[str, Any] = {}
         self.found: dict[str, Any] = {}
+        self.by_name: dict[str, str] = {}
         self.scopes: dict[int, Scope] = {}
         parts = {id(s): Evidence(s) for s in tree.body if s not in own}
         spatial = self.evidence.spatial or any(e.spatial for e in parts.values())
@@ -197,6 +198,14 @@ class Module:
             entry = None
         self.found[name] = entry
         return entry
+
+    def class_like(self, name: str) -> Class | None:
+        """Return the class that a variable is called after: ``nav_state`` is a NavState."""
+        if not self.by_name:
+            self.by_name = {n.lower(): n for n in self.names if n[:1].isupper()} or {"": ""}
+        known = self.by_name.get(name.replace("_", "").lower())
+        found = self.lookup(known) if known and len(name) > 2 else None
+        return found if isinstance(found, Class) else None
 
     @property
     def library(self) -> bool:

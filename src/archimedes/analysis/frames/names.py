@@ -57,12 +57,14 @@ STRONG = words(
 PATHS = words("p r pos position w omega")
 #: What has a size and no direction, and what is no number at all.
 NEVER = words(
-    "m mass t time dt k n N K c S Q U Y Z O D rho mu lat lon alt phi theta psi speed "
+    "mass time dt N K S Q U Y Z O D rho mu lat lon alt phi theta psi speed "
     "temperature temp energy power cost gain index idx id name frame to from in at on is "
     "has num count size path file key label body link part state model eta gamma sigma nu "
     "eps i j R C q X volume area charge voltage current resistance capacitance density "
     "pressure loss error_rate"
 )
+#: Numbers unless they are used as vectors: mass or magnetic field, time or tangent.
+NUMBERS = words("m t k n c")
 #: With these heads, N, W, L, D and T are kinds of forces or components unless the file has frames.
 FORCES = words("F M a f T")
 QUALIFIERS = words(

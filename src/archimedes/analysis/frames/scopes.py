@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from archimedes.analysis.frames.names import (
     FORCES,
     FRAME_WORDS,
+    NUMBERS,
     MonogramName,
     are_compatible,
     parse_name,
@@ -99,13 +100,27 @@ class Evidence:
         elif isinstance(n, ast.Attribute) and n.attr in ("T", "mT"):
             self.jacobians.add(last_name(n.value))
             self.spatial = self.spatial or is_map(n.value)
-        elif isinstance(n, ast.Assign) and isinstance(n.value, ast.Call):
-            if "jac" in last_name(n.value.func).lower():
-                self.jacobians.update(last_name(t) for t in n.targets)
+        elif isinstance(n, ast.Assign):
+            targets = n.targets[0]
+            if isinstance(targets, ast.Tuple) and isinstance(n.value, ast.Tuple):
+                for target, value in zip(targets.elts, n.value.elts):
+                    self.take_assignment({last_name(target)}, value)
+            else:
+                self.take_assignment({last_name(t) for t in n.targets}, n.value)
         elif isinstance(n, ast.AnnAssign) and last_name(n.annotation) in SCALAR_TYPES:
             self.scalars.add(last_name(n.target))
         elif isinstance(n, ast.arg) and last_name(n.annotation) in SCALAR_TYPES:
             self.scalars.add(n.arg)
+
+
+    def take_assignment(self, targets: set[str], value: ast.expr) -> None:
+        """Note what is set to a Jacobian, or to a product that is a vector."""
+        called = last_name(value.func) if isinstance(value, ast.Call) else ""
+        if "jac" in called.lower():
+            self.jacobians |= targets
+        product = isinstance(value, ast.BinOp) and isinstance(value.op, ast.MatMult)
+        if product or called in VECTOR_CALLS - {"norm", "dot"}:
+            self.vectors |= targets
 
 
 def last_name(node: ast.AST | None) -> str:
@@ -192,7 +207,8 @@ class Scope:
         """Return whether the letter of a vector is the name of a body or of a component."""
         if p.to in FRAME_WORDS:
             return False
-        if not p.strong and not self.spatial:
+        used = self.own.vectors | self.module.vectors
+        if p.head in NUMBERS and name not in used or not (p.strong or self.spatial):
             return True
         if p.head in FORCES and p.to == "N" and not self.spatial:
             return True
@@ -202,6 +218,6 @@ class Scope:
         ):
             return p.to == "B"
         if p.to in "NED" and {"N", "E"} <= letters:  # north, east, down
-            used = {f"{p.head}_N", f"{p.head}_E"} & (self.own.vectors | self.module.vectors)
-            return "D" in letters or "U" in letters or not (used or {"N", "E"} <= self.frames)
+            vectors = {f"{p.head}_N", f"{p.head}_E"} & used
+            return "D" in letters or "U" in letters or not (vectors or {"N", "E"} <= self.frames)
         return False

@@ -1,0 +1,97 @@
+"""Faults planted in real models: which are found, at their line, and how right lines stay silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import archimedes as arc
+
+MODELS = Path(__file__).parent / "frame_models"
+VEHICLES = Path(arc.__file__).parent / "vehicles"
+SPATIAL = Path(arc.__file__).parent / "spatial"
+
+#: file, what stands there, the fault in its place. Each was made by somebody, somewhere.
+FAULTS = [
+    # a quadrotor with matrices
+    ("quadrotor", "R_NB @ F_B / MASS", "R_BN @ F_B / MASS"),
+    ("quadrotor", "R_BN @ (v_N - wind_N)", "R_NB @ (v_N - wind_N)"),
+    ("quadrotor", "R_BN @ (v_N - wind_N)", "v_N - wind_N"),
+    ("quadrotor", "F_B = F_B + drag_B(v_air_B)", "F_B = F_B + drag_B(v_N - wind_N)"),
+    ("quadrotor", "a_N = g_N + R_NB @ F_B / MASS", "a_N = g_N + F_B / MASS"),
+    ("quadrotor", "F_B = F_B + drag_B(v_air_B)", "F_B = F_B + drag_B(v_air_B) + MASS * g_N"),
+    ("quadrotor", "M_B - np.cross(w_B, h_B)", "M_B - np.cross(w_B, R_NB @ h_B)"),
+    ("quadrotor", "    R_BN = R_NB.T", "    R_BN = dcm(phi, theta, psi)"),
+    # inertial navigation
+    ("navigation", "s.q_BE.rotate(reading.f_B, inverse=True)", "s.q_BE.rotate(reading.f_B)"),
+    ("navigation", "w_IB_B - s.q_BE.rotate(self.w_IE_E)", "w_IB_B - self.w_IE_E"),
+    ("navigation", "np.cross(self.w_IE_E, s.v_E)", "np.cross(w_IB_B, s.v_E)"),
+    ("navigation", "a_E = f_E + g_E", "a_E = reading.f_B + g_E"),
+    ("navigation", "s.p_E + s.R_EB @ self.lever_B", "s.p_E + self.lever_B"),
+    ("navigation", "s.R_EB @ self.lever_B", "s.R_EB.T @ self.lever_B"),
+    ("navigation", "np.cross(m_B, expected_B)", "np.cross(m_B, m_reference_E)"),
+    ("navigation", "v_E=v_E, q_BE", "v_E=f_E + self.lever_B, q_BE"),
+    ("navigation", "local.rotate(self.state.v_E)", "local.rotate(self.state.v_E, inverse=True)"),
+    ("navigation", "as_matrix().T", "as_matrix()"),
+    # a robot arm with a camera
+    ("arm", "X_WB = X_WA @ X_AB", "X_WB = X_AB @ X_WA"),
+    ("arm", "X_CT = X_WC.inv() @ X_WT", "X_CT = X_WC @ X_WT"),
+    ("arm", "X_CT.apply(p_T) for", "X_WT.apply(p_T) for"),
+    ("arm", "p_WG_W - p_WT_W", "p_WT_W - p_WG_W"),
+    ("arm", "X_WT.R.T @ p_TG_W", "X_WT.R @ p_TG_W"),
+    ("arm", '"ij,nj->ni", R_WT, cloud_T', '"ji,nj->ni", R_WT, cloud_T'),
+    ("arm", "np.cross(arm_W, f_contact_W)", "np.cross(p_contact_T, f_contact_W)"),
+    ("arm", '{"f_T": f_T, "m_T": m_T', '{"f_T": f_T, "m_T": m_W'),
+    ("arm", "R_WA @ J_A @ R_WA.T", "R_WA.T @ J_A @ R_WA"),
+    ("arm", "R_WB @ J_B @ R_WB.T", "J_B"),
+    # a rendezvous
+    ("rendezvous", "r_L = R_LI @ dp_I", "r_L = dp_I"),
+    ("rendezvous", "np.cross(w_LI_L, r_L)", "np.cross(w_LI_L, dp_I)"),
+    ("rendezvous", "x.att.rotate(force_I)", "x.att.rotate(force_L)"),
+    ("rendezvous", "F_B=force_B + m * g_B", "F_B=force_B + m * g_I"),
+    ("rendezvous", "x.att.rotate(h_B, inverse=True)", "x.att.rotate(h_B)"),
+    ("rendezvous", "q_LI.rotate(sun_I)", "q_LI.inv().rotate(sun_I)"),
+    ("rendezvous", "chaser.command(x, wanted_L, R_LI)", "chaser.command(x, wanted_L, R_LI.T)"),
+    # an aircraft
+    ("aircraft", "rotate(R_BW, F_W)", "rotate(R_BW.T, F_W)"),
+    ("aircraft", "sum([F_aero_B, F_prop_B, weight_B])", "sum([F_aero_B, F_prop_B, m * v_N])"),
+    ("aircraft", "a_B += np.cross(dw_B, r_B)", "a_B += np.cross(dw_B, reading_S)"),
+    ("aircraft", "att.kinematics(w_B)", "att.kinematics(R_BN.T @ w_B)"),
+    ("aircraft", "R_NB[:, 0]", "R_NB[0, :]"),
+    ("aircraft", "R_NB.inv().apply(v_N)", "R_NB.apply(v_N)"),
+    # vehicles and bodies of this package
+    ("worlds", "v_NED=x.att.rotate(x.v_B, inverse=True)", "v_NED=x.att.rotate(x.v_B)"),
+    ("worlds", "v_air_B=x.att.rotate(x.v_E - wind_E)", "v_air_B=x.v_E - wind_E"),
+    ("worlds", "w_air_B=x.w_B - x.att", "w_air_B=x.v_E - x.att"),
+    ("worlds", "replace(x, pos=pos, v_B=x.v_B", "replace(x, pos=pos, v_B=x.v_E"),
+    ("worlds", "F_E = x.att.rotate(F_B, inverse=True)", "F_E = F_B"),
+    ("worlds", "EarthReferencedBody.Input(F_E, M_B", "EarthReferencedBody.Input(F_B, M_B"),
+    ("satellite/satellite", "rotate(F_B, inverse=True)", "rotate(F_B)"),
+    ("rigid_body", "w_B - att.rotate(Omega_E)", "w_B - Omega_E"),
+]
+
+
+def source_of(name: str) -> Path:
+    for folder in (MODELS, VEHICLES, SPATIAL):
+        if (folder / f"{name}.py").exists():
+            return folder / f"{name}.py"
+    raise FileNotFoundError(name)
+
+
+def planted_line(name: str, old: str, new: str) -> tuple[str, int]:
+    text = source_of(name).read_text(encoding="utf-8")
+    assert old in text, old
+    changed = text.replace(old, new, 1)
+    return changed, text[: text.index(old)].count("\n") + 1
+
+
+def find(name: str, old: str, new: str) -> tuple[list[int], int]:
+    text, line = planted_line(name, old, new)
+    return [finding.line for finding in arc.check_frames(text)], line
+
+
+@pytest.mark.parametrize(("name", "old", "new"), FAULTS)
+def test_a_planted_fault_is_found_at_its_line(name, old, new):
+    lines, line = find(name, old, new)
+    assert lines == [line]
