@@ -39,7 +39,7 @@ def relative_state(p_I, v_I, p_target_I, v_target_I) -> Relative:
 
 
 def clohessy_wiltshire(rel: Relative, n, u_L):
-    x, _, z = rel.r_L
+    _, _, z = rel.r_L
     vx, _, vz = rel.v_L
     drift_L = np.array([2 * n * vz, 0.0, 3 * n * n * z - 2 * n * vx])
     return Relative(rel.v_L, drift_L + u_L)

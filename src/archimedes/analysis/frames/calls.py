@@ -248,7 +248,7 @@ def check_meaning(
         ours, theirs = frames_of(p)[0]
         there = frame_of(theirs)
         if isinstance(p.declared, Vector) and there is not None:
-            wanted, got = MEANING.get(str(ours), ""), MEANING.get(there, "")
+            wanted, got = OURS.get(str(ours), ""), MEANING.get(there, "")
             alone = len(known) == 1 or ours != "B"
             if wanted and got and alone and not set(wanted) & set(got):
                 c.flow.report(p.node, messages.wrong_argument(c.flow, name, p, str(ours)), c.node)
@@ -271,6 +271,10 @@ MEANING = {
     "FRD": "b",
     "FLU": "b",
 }
+
+
+#: What the letters of this package's own parameters mean.
+OURS = {**MEANING, "E": "ei"}
 
 
 def same_kind(p: Pair) -> bool:
@@ -367,6 +371,7 @@ def map_method(c: Call, base: Map, name: str) -> tuple[bool, Value]:
     """Return the result of a method of a rotation, attitude or transformation."""
     flow, func = c.flow, c.node.func
     assert isinstance(func, ast.Attribute)
+    relax(base)
     if name in TURNING and c.args:
         inverse = inverse_flag(c)
         if inverse is None:
@@ -374,9 +379,7 @@ def map_method(c: Call, base: Map, name: str) -> tuple[bool, Value]:
         used = base.swap() if inverse else base
         value = c.args[0]
         if isinstance(value, Vector):
-            result = flow.apply(c.node, func.value, c.arg(0), used, value, method=True)
-            relax(base)
-            return True, result
+            return True, flow.apply(c.node, func.value, c.arg(0), used, value, method=True)
         return True, Vector(used.to, partial=True)
     if name in INVERSES and not (name == "transpose" and c.args and len(c.args) > 2):
         return True, base.swap()
@@ -429,7 +432,7 @@ def append(c: Call, base: Value, name: str) -> tuple[bool, Value]:
     elif key is not None and key in flow.env:
         flow.env[key] = None
         empty = isinstance(base, Sequence) and not base.items
-        if isinstance(value, Vector) and (empty or is_like(base, value)):
+        if isinstance(value, Vector) and (empty or is_like(fold(base), value)):
             flow.env[key] = Vector(value.frame, None, True)
     return True, None
 

@@ -94,7 +94,7 @@ TOO_DEEP = "nested too deeply to be checked: split it into smaller steps"
 
 def is_folder(target: Any) -> bool:
     """Return whether a target is a folder."""
-    if isinstance(target, str) and ("\n" in target or len(target) > 1000):
+    if isinstance(target, str) and ("\n" in target or not looks_like_path(target)):
         return False
     return isinstance(target, (str, os.PathLike)) and Path(target).is_dir()
 
@@ -124,7 +124,7 @@ def sources(targets: list[Any], findings: list[Finding]) -> Iterator[tuple[Path 
 
 def looks_like_path(text: str) -> bool:
     """Return whether a line is the name of a file rather than source."""
-    if len(text) > 1000 or "\0" in text:
+    if not text.strip() or len(text) > 1000 or "\0" in text:
         return False
     return text.endswith((".py", ".md", ".pyi")) or Path(text).exists()
 

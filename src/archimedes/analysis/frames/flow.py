@@ -54,6 +54,7 @@ class Checker:
         self.modules: dict[Module, Flow] = {}
         self.signatures_only = False
         self.running = 0
+        self.names: dict[ast.AST, dict[str, str]] = {}
 
     def sink(self, module: Module) -> list[Finding]:
         """Return the list that takes the findings of a module."""
@@ -64,7 +65,6 @@ class Checker:
         if module not in self.modules:
             flow = self.modules[module] = Flow(self, module, [])
             before, self.signatures_only = self.signatures_only, True
-            flow.count(module.tree)
             flow.run([s for s in module.tree.body if not isinstance(s, DEFINITIONS)])
             self.signatures_only = before
         return self.modules[module]
@@ -73,7 +73,6 @@ class Checker:
         """Follow everything in a module and return its findings."""
         self.module_flow(module)
         flow = Flow(self, module, self.sink(module))
-        flow.count(module.tree)
         flow.run(module.tree.body)
         return self.sink(module)
 
@@ -130,16 +129,21 @@ class Flow:
         self.parent: Flow | None = function.parent if function is not None else None
         self.env: dict[str, Value] = {}
         self.returns: list[Value] = []
-        self.counts: Counter[str] = Counter()
+        self.counts: Counter[str] | None = None
+        self.wanted: str | None = None  # the frame of the name that is being set
         self.root: ast.AST = function.node if function is not None else module.tree
 
     # ---- names ---------------------------------------------------------------------------
 
-    def count(self, node: ast.AST) -> None:
-        """Count how often each name is set: functions inside may rely on those set once."""
-        for n in ast.walk(node):
-            if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del)):
-                self.counts[n.id] += 1
+    def is_set_once(self, name: str) -> bool:
+        """Return whether functions inside may rely on a name."""
+        if self.counts is None:
+            self.counts = Counter(
+                n.id
+                for n in ast.walk(self.root)
+                if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del))
+            )
+        return self.counts[name] <= 1
 
     def name(self, name: str) -> Value:
         """Return what a name holds."""
@@ -151,12 +155,12 @@ class Flow:
         flow = self.parent
         while flow is not None:
             if name in flow.env:
-                return flow.env[name] if flow.counts[name] <= 1 else None
+                return flow.env[name] if flow.is_set_once(name) else None
             flow = flow.parent
         if self.function is not None:
             module = self.checker.module_flow(self.module)
             if name in module.env:
-                return module.env[name] if module.counts[name] <= 1 else None
+                return module.env[name] if module.is_set_once(name) else None
         return self.module.lookup(name)
 
     def callee(self, func: ast.expr, base: Value) -> Value:
@@ -198,7 +202,6 @@ class Flow:
         """Follow the body of the function with values for parameters without a suffix."""
         assert self.function is not None
         node = self.function.node
-        self.count(node)
         positional, keyword, _ = parameters_of(self.function)
         for arg in [*positional, *keyword, node.args.vararg, node.args.kwarg]:
             if arg is not None:
@@ -268,7 +271,10 @@ class Flow:
         return True
 
     def _do_assign(self, s: ast.Assign) -> None:
+        declared = self.scope.declared(last_name(s.targets[0]))
+        self.wanted = frame_of(declared.frame) if isinstance(declared, Vector) else None
         value = self.ev(s.value)
+        self.wanted = None
         for target in s.targets:
             self.assign(target, value, s.value)
 
@@ -415,7 +421,7 @@ class Flow:
         for decorator in s.decorator_list:
             self.ev(decorator)
         if self.function is None and self.cls is None:
-            function = self.module.names.get(s.name)
+            function = self.module.lookup(s.name)
             if isinstance(function, Function) and function.node is s:
                 self.checker.follow(function)
                 return
@@ -425,14 +431,14 @@ class Flow:
 
     def scope_of(self, s: ast.AST) -> Any:
         """Return the scope of a definition: its own at the top of a module."""
-        return self.module.scopes.get(id(s), self.scope)
+        return self.module.scope_of(s) or self.scope
 
     def closure(self) -> Flow | None:
         """Return where functions inside look up names: not in the module, whose end counts."""
         return self if self.function is not None else None
 
     def _do_class(self, s: ast.ClassDef) -> None:
-        cls = self.module.names.get(s.name)
+        cls = self.module.lookup(s.name)
         if not isinstance(cls, Class) or cls.node is not s:
             cls = self.module.make_class(s, self.scope_of(s))
             self.env[s.name] = cls

@@ -36,22 +36,28 @@ def source(node: ast.AST, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+def names_in_scope(flow: Any) -> dict[str, str]:
+    """Return the sources of names and attributes in the function, with their last parts."""
+    kept = flow.checker.names
+    if flow.root not in kept:
+        found = kept[flow.root] = {}
+        for n in ast.walk(flow.root):
+            if isinstance(n, ast.arg):
+                found[n.arg] = n.arg
+            elif isinstance(n, (ast.Name, ast.Attribute)):
+                found[key_of_node(n) or last_name(n)] = last_name(n)
+    return kept[flow.root]
+
+
 def maps_in_scope(flow: Any) -> Iterator[tuple[str, Map]]:
     """Yield the rotations that can be used here, by their source."""
-    seen = set()
-    for n in ast.walk(flow.root):
-        if isinstance(n, ast.arg):
-            key, name = n.arg, n.arg
-        elif isinstance(n, (ast.Name, ast.Attribute)):
-            key, name = key_of_node(n) or "", last_name(n)
-        else:
-            continue
+    known = names_in_scope(flow)
+    for key, name in known.items():
         value = flow.scope.declared(name)
-        if key and key not in seen and isinstance(value, Map) and value.style != "J":
-            seen.add(key)
+        if isinstance(value, Map) and value.style != "J":
             yield key, value
     for key, value in flow.env.items():
-        if isinstance(value, Map) and value.style != "J" and key not in seen:
+        if isinstance(value, Map) and value.style != "J" and key not in known:
             yield key, value
 
 
@@ -90,7 +96,7 @@ def rotated(flow: Any, text: str, to: str, frm: str) -> str:
         return f"turn {text} from {frm} to {to}"
     by, _ = find_map(flow, to, frm)
     plain = by.removesuffix(".inv()")
-    p = parse_name(plain.rsplit(".", 1)[-1])
+    p = parse_name(plain.removesuffix(".T").rsplit(".", 1)[-1])
     if p is None or p.head in ("q", "att", "attitude", "quat", "quaternion"):
         return f"{plain}.rotate({text}{', inverse=True' if by != plain else ''})"
     if p.style == "X":
@@ -106,8 +112,14 @@ def two_frames(flow: Any, left: ast.expr, right: ast.expr, a: Vector | Map, b: V
         by, _ = find_map(flow, first, second)
         remedy = f"{by} @ {y} @ {invert(by)}"
     else:
-        there = find_map(flow, first, second)[1]
-        remedy = rotated(flow, y, first, second) if there else rotated(flow, x, second, first)
+        for node, frame in ((left, second), (right, first)):  # a rotation too many
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+                inside = flow.ev(node.right)
+                if isinstance(inside, Vector) and frame_of(inside.frame) == frame:
+                    return f"{x} is in {first}, {y} in {second}: meant {source(node.right)}?"
+        wanted = flow.wanted or (first if find_map(flow, first, second)[1] else second)
+        turn_left = rotated(flow, x, second, first)
+        remedy = turn_left if wanted == second else rotated(flow, y, first, second)
     return f"{x} is in {first}, {y} in {second}: rotate one of them: {remedy}"
 
 
@@ -152,8 +164,7 @@ def wrong_operand(
     if not there:
         name = last_name(vector)
         p = parse_name(name)
-        known = {last_name(n) for n in ast.walk(flow.root)}
-        known |= {n.arg for n in ast.walk(flow.root) if isinstance(n, ast.arg)}
+        known = set(names_in_scope(flow).values())
         twin = name[: len(name) - len(here)] + frm if p is not None else ""
         other = twin if twin in known else other
     return f"{told}; {text} is in {here}: meant {other}?"

@@ -124,32 +124,39 @@ class Module:
         self.folders = set(path.resolve().parents) if path is not None else set()
         pairs = [m.groups() for m in _EQUAL.finditer(text)]
         self.same: Callable[[str, str], bool] = same_by(pairs) if pairs else are_compatible
+        apart = [s for s in tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))]
         own = [s for s in tree.body if not isinstance(s, (ast.FunctionDef, ast.ClassDef))]
+        self.apart = set(map(id, apart))
         self.evidence = Evidence(ast.Module(own, []))
         self.names: dict[str, Any] = {}
         self.found: dict[str, Any] = {}
         self.by_name: dict[str, str] = {}
         self.scopes: dict[int, Scope] = {}
-        parts = {id(s): Evidence(s) for s in tree.body if s not in own}
-        spatial = self.evidence.spatial or any(e.spatial for e in parts.values())
-        self.scope = Scope(self.evidence, self.evidence, spatial, self.same)
-        for s in tree.body:
-            if id(s) in parts:
-                self.scopes[id(s)] = Scope(parts[id(s)], self.evidence, spatial, self.same)
-        ours = self.evidence.archimedes or any(e.archimedes for e in parts.values())
-        for scope in [self.scope, *self.scopes.values()]:
-            scope.attitudes = ours or PACKAGE in self.folders
+        self.spatial = self.attitudes = PACKAGE in self.folders
+        if not self.spatial:
+            parts = {id(s): Evidence(s) for s in apart}
+            everything = [self.evidence, *parts.values()]
+            self.spatial = any(e.spatial for e in everything)
+            self.attitudes = any(e.archimedes for e in everything)
+            self.scopes = {key: self.make_scope(e) for key, e in parts.items()}
+        self.scope = self.make_scope(self.evidence)
         for statement in tree.body:
             self.take(statement)
 
+    def make_scope(self, evidence: Evidence) -> Scope:
+        """Return what names mean in a part of the module."""
+        return Scope(evidence, self.evidence, self.spatial, self.same, self.attitudes)
+
+    def scope_of(self, statement: ast.AST) -> Scope | None:
+        """Return the scope of a function or class at the top of the module."""
+        if id(statement) not in self.scopes and id(statement) in self.apart:
+            self.scopes[id(statement)] = self.make_scope(Evidence(statement))
+        return self.scopes.get(id(statement))
+
     def take(self, statement: ast.stmt) -> None:
         """Note what a statement of the module defines."""
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            scope = self.scopes.get(id(statement), self.scope)
-            self.names[statement.name] = Function(statement, self, scope)
-        elif isinstance(statement, ast.ClassDef):
-            scope = self.scopes.get(id(statement), self.scope)
-            self.names[statement.name] = self.make_class(statement, scope)
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            self.names[statement.name] = statement
         elif isinstance(statement, (ast.Import, ast.ImportFrom)):
             self.take_import(statement)
         elif isinstance(statement, (ast.If, ast.Try)):
@@ -185,6 +192,10 @@ class Module:
         if name in self.found:
             return self.found[name]
         entry = self.names.get(name)
+        if isinstance(entry, ast.ClassDef):
+            entry = self.make_class(entry, self.scope_of(entry) or self.scope)
+        elif isinstance(entry, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            entry = Function(entry, self, self.scope_of(entry) or self.scope)
         if isinstance(entry, tuple) and depth < 10:
             module, level, part = entry
             found: Any = self.project.load(module, level, self)
@@ -244,7 +255,7 @@ class Module:
     def dotted(self) -> str:
         """The name by which a module of this package is imported."""
         assert self.path is not None
-        parts = self.path.relative_to(PACKAGE.parent).with_suffix("").parts
+        parts = self.path.resolve().relative_to(PACKAGE.parent).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     def annotated(self, annotation: ast.expr | None, cls: Class | None = None) -> Class | None:
@@ -259,6 +270,7 @@ class Project:
     def __init__(self) -> None:
         self.modules: dict[Path, Module | None] = {}
         self.roots: list[Path] = []
+        self.loaded: dict[Any, Module | None] = {}
 
     def add(self, path: Path | None, tree: ast.Module, text: str) -> Module:
         """Make a module of a tree, and remember it by its path."""
@@ -269,6 +281,14 @@ class Project:
 
     def load(self, dotted: str, level: int, importer: Module) -> Module | None:
         """Return an imported module, None where its source is neither beside it nor ours."""
+        folder = importer.path.parent if importer.path is not None else None
+        key = (dotted, level, folder)
+        if key not in self.loaded:
+            self.loaded[key] = self.search(dotted, level, importer)
+        return self.loaded[key]
+
+    def search(self, dotted: str, level: int, importer: Module) -> Module | None:
+        """Read the first file that a module can be."""
         for path in self.candidates(dotted, level, importer):
             path = path.resolve()
             if path not in self.modules and path.is_file():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from archimedes.analysis.frames.names import (
     FORCES,
@@ -21,27 +21,38 @@ from archimedes.analysis.frames.names import (
 )
 from archimedes.analysis.frames.values import SCALAR, Map, Value, Vector
 
-__all__ = ["Evidence", "Scope", "names_in"]
+__all__ = ["Evidence", "Scope"]
 
 USUAL = {"B", "E", "N", "I", *FRAME_WORDS}
 SCALAR_TYPES = {"float", "int", "bool", "str", "Scalar", "complex"}
+USES = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.BinOp,
+    ast.Subscript,
+    ast.Call,
+    ast.Attribute,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.arg,
+)
 ATTITUDE_METHODS = {"rotate", "as_matrix", "as_quat", "kinematics", "apply_vec"}
 VECTOR_CALLS = {"cross", "dot", "norm", "rotate", "apply", "matvec", "solve"}
 
 
-def names_in(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Yield every identifier below a node, with the node that holds it."""
-    for n in ast.walk(node):
-        if isinstance(n, ast.Name):
-            yield n.id, n
-        elif isinstance(n, ast.Attribute):
-            yield n.attr, n
-        elif isinstance(n, ast.arg) or (isinstance(n, ast.keyword) and n.arg):
-            yield str(n.arg), n
-        elif isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield n.name, n
-        elif isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant):
-            yield str(n.slice.value), n
+def name_in(n: ast.AST) -> str:
+    """Return the identifier that a node holds, "" for none."""
+    if isinstance(n, ast.Name):
+        return n.id
+    if isinstance(n, ast.Attribute):
+        return n.attr
+    if isinstance(n, (ast.arg, ast.keyword)):
+        return n.arg or ""
+    if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return n.name
+    if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant):
+        return str(n.slice.value)
+    return ""
 
 
 class Evidence:
@@ -56,10 +67,12 @@ class Evidence:
         self.spatial = False
         self.archimedes = False
         self.bodies: defaultdict[str, set[str]] = defaultdict(set)
-        for name, _ in names_in(node):
-            self.take_name(name)
         for n in ast.walk(node):
-            self.take_use(n)
+            name = name_in(n)
+            if "_" in name:
+                self.take_name(name)
+            if isinstance(n, USES):
+                self.take_use(n)
 
     def take_name(self, name: str) -> None:
         """Note the frames of a name."""
@@ -112,7 +125,6 @@ class Evidence:
         elif isinstance(n, ast.arg) and last_name(n.annotation) in SCALAR_TYPES:
             self.scalars.add(n.arg)
 
-
     def take_assignment(self, targets: set[str], value: ast.expr) -> None:
         """Note what is set to a Jacobian, or to a product that is a vector."""
         called = last_name(value.func) if isinstance(value, ast.Call) else ""
@@ -151,6 +163,8 @@ class Scope:
         Whether the file has rotations, cross products or the like.
     same : callable
         Whether two frames are one.
+    attitudes : bool
+        Whether attitudes are those of this package.
     """
 
     def __init__(
@@ -159,10 +173,11 @@ class Scope:
         module: Evidence,
         spatial: bool,
         same: Callable[[str, str], bool] = are_compatible,
+        attitudes: bool = False,
     ) -> None:
+        self.attitudes = attitudes
         self.own, self.module, self.spatial, self.same = own, module, spatial, same
         self.frames = own.frames | module.frames
-        self.attitudes = False
         self.kept: dict[str, Value] = {}
 
     def declared(self, name: str) -> Value:
@@ -208,7 +223,7 @@ class Scope:
         if p.to in FRAME_WORDS:
             return False
         used = self.own.vectors | self.module.vectors
-        if p.head in NUMBERS and name not in used or not (p.strong or self.spatial):
+        if (p.head in NUMBERS and name not in used) or not (p.strong or self.spatial):
             return True
         if p.head in FORCES and p.to == "N" and not self.spatial:
             return True
