@@ -13,6 +13,10 @@ from pathlib import Path
 class CommandError(Exception):
     """A command cannot be carried out; the text says why, for the person who typed it."""
 
+    def __init__(self, text: str, status: int = 1) -> None:
+        super().__init__(text)
+        self.status = status
+
 
 def print_json(data: object) -> None:
     """Print plain data on the standard output."""

@@ -1,7 +1,8 @@
 """What can be typed after ``archimedes``: one entry in a table per command.
 
 Exit status: 0 done, 1 it could not be done or a flight ended at the ground (the text says why),
-2 the command was not understood, 130 interrupted.
+2 the command was not understood, 130 interrupted. `check` answers 1 where it has findings and 2
+where it cannot check.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ COMMANDS = {
     "doctor": "doctor",
     "run": "run_file",
     "view": "view_file",
+    "check": "check_file",
     "codegen": "generate_c",
     "new": "new_project",
     "explain": "explain",
@@ -97,4 +99,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.json:
             print_json({"error": str(error)})
         print(f"archimedes {options.command}: {error}", file=sys.stderr)
-        return 1
+        return error.status

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from archimedes.multibody.files.plausibility import find_slips
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.parts.geometry import make_color, make_shape
 from archimedes.portable_numpy import cos, matmul, norm, sin
@@ -32,9 +33,6 @@ SIZES = {
     "cylinder": ("radius", "length"),
     "capsule": ("radius", "length"),
 }
-#: A body whose radius of gyration is so many times the size of the robot is suspicious, as is a
-#: robot with a joint or a centre of mass so many m from what carries it.
-TOO_WIDE, TOO_FAR = 20.0, 10.0
 
 
 class Known(NamedTuple):
@@ -153,35 +151,8 @@ class RobotReader:
 
     def report_unit_slips(self) -> None:
         """Report what is physical but unlikely; it is taken as it stands."""
-        bodies = self.builder.bodies.values()
-        lengths = {f"joint {j.name!r}": size(j.at.p) for j in self.builder.joints.values()}
-        lengths |= {f"the centre of {b.name!r}": size(b.com) for b in bodies}
-        far = [
-            f"{what} is {length:.4g} m away from what carries it"
-            for what, length in lengths.items()
-            if length > TOO_FAR
-        ]
-        far += [
-            f"a {shape.kind} of {shape.body!r} is {max(shape.size):.4g} m large"
-            for shape in self.builder.geometry
-            if shape.kind not in ("plane", "mesh") and max(shape.size) > TOO_FAR
-        ]
-        for what in far:
-            self.approximate(self.root, f"{what}, which looks like mm; taken as m")
-        extent = max([0.05, *lengths.values()])
-        for body in bodies:
-            if body.mass > 0.0:
-                wide = float(np.sqrt(np.abs(np.asarray(body.inertia)).max()) / np.sqrt(body.mass))
-                if wide > TOO_WIDE * extent:
-                    own = f"{body.name!r} of {body.mass:.4g} kg has the inertia of a body that is"
-                    extents = f"{wide:.3g} m wide, on a robot whose parts are {extent:.3g} m apart"
-                    units = "it looks like kg mm^2; taken as kg m^2"
-                    self.approximate(self.root, f"{own} {extents}: {units}")
-
-
-def size(x: object) -> float:
-    """Return the length of a vector."""
-    return float(np.sqrt(np.sum(np.square(np.asarray(x, dtype=float)))))
+        for slip in find_slips(self.builder):
+            self.approximate(self.root, slip.message)
 
 
 def call_at(element: Element, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
