@@ -312,5 +312,7 @@ class SmoothAtmosphere(OffsetAtmosphere):
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
         z = as_finite(alt, "alt")
-        rho = np.exp(_smooth_log_density(z))
-        return self.shift_temperature(_temperature(z), np.exp(_smooth_log_pressure(z)), rho)
+        # Of kg/m^3 and Pa: exponentials are plain numbers.
+        rho = 1.0 * np.exp(_smooth_log_density(z))
+        p = 1.0 * np.exp(_smooth_log_pressure(z))
+        return self.shift_temperature(_temperature(z), p, rho)

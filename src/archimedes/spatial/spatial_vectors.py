@@ -42,6 +42,10 @@ class SpatialVector:
         self.__dict__["linear"] = check_vector(self.linear, 3, f"{name} linear")
         self.__dict__["angular"] = check_vector(self.angular, 3, f"{name} angular")
 
+    def field_units(self) -> dict[str, str]:
+        """Return that the units are open: velocity or acceleration, force or momentum."""
+        return {"linear": "?", "angular": "?"}
+
     @classmethod
     def from_array(cls, array: Array) -> Self:
         """Make a vector of an array (..., 6), linear part first."""
@@ -149,9 +153,9 @@ class Force(SpatialVector):
     Parameters
     ----------
     linear : array (..., 3)
-        Force in N.
+        Force in N, or momentum in N s.
     angular : array (..., 3)
-        Moment in N m about the origin of the frame.
+        Moment in N m about the origin of the frame, or angular momentum in N m s.
 
     Examples
     --------

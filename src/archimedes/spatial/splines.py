@@ -125,6 +125,13 @@ def at_time(coefficients: Array, times: Vector, t: ArrayLike) -> tuple[Any, Any,
     return index, value, a + tau * (2.0 * b + tau * (3.0 * c)), 2.0 * b + tau * (6.0 * c)
 
 
+def coefficient_units(coefficients: Any, per_time: str) -> Any:
+    """Return the units of coefficients (n, 3, 3) that multiply tau, tau^2 and tau^3."""
+    shape = np.shape(coefficients)
+    powers = [per_time.format(power) for power in ("s", "s^2", "s^3") for _ in range(3)]
+    return powers * shape[0] if len(shape) == 3 else "?"
+
+
 def check_times(times: ArrayLike, count: int) -> Any:
     """Return knot times (n,), increasing and as many as there are knots."""
     times = check_increasing(times, "times")
@@ -190,6 +197,10 @@ class QuaternionSpline:
         fields["times"], fields["attitudes"] = times, Quaternion.make(q)
         fields["start_rate"], fields["end_rate"] = start, end
         fields["coefficients"] = cubic(dt, r, w[:-1], matvec(J_inv, w[1:]))
+
+    def field_units(self) -> dict[str, Any]:
+        """Return the units of the coefficients."""
+        return {"coefficients": coefficient_units(self.coefficients, "1/{}")}
 
     def __call__(self, t: ArrayLike) -> Quaternion:
         """Return the attitude at time `t`, or a batch for an array of times."""
@@ -264,6 +275,10 @@ class PoseSpline:
         one = np.broadcast_to(np.eye(3), (len(dt), 3, 3))
         v = knot_rates(dt, step, step[0] / dt[0], step[-1] / dt[-1], one, one)
         fields["coefficients"] = cubic(dt, step, v[:-1], v[1:])
+
+    def field_units(self) -> dict[str, Any]:
+        """Return the units of the coefficients."""
+        return {"coefficients": coefficient_units(self.coefficients, "m/{}")}
 
     def __call__(self, t: ArrayLike) -> Transformation:
         """Return the pose at time `t`: the transformation from body to frame."""
