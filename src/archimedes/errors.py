@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "ArchimedesError",
     "CodegenError",
@@ -11,7 +13,7 @@ __all__ = [
     "ShapeDtypeError",
     "StructError",
     "TraceError",
-    "UnitError",
+    "UnitsError",
     "refer_to",
 ]
 
@@ -87,17 +89,22 @@ class StructError(ArchimedesError, TypeError, ValueError):
     """
 
 
-class UnitError(ArchimedesError, ValueError):
-    """A text is no unit of measurement, or a quantity has the unit of something else.
+class UnitsError(ArchimedesError, ValueError):
+    """Units do not fit, or a unit is not known.
+
+    ``report`` holds the findings where a model was checked, else None.
 
     >>> import archimedes as arc
-    >>> from archimedes.physical_units import parse_unit
     >>> try:
-    ...     parse_unit("m/ss")
-    ... except arc.errors.UnitError as error:
-    ...     print(str(error).split(";")[0])
-    'm/ss': unknown unit 'ss'
+    ...     arc.quantity(1.0, "foots/s")
+    ... except arc.UnitsError as error:
+    ...     print(error)
+    'foots/s': unknown unit 'foots'; did you mean 'foot'?
     """
+
+    def __init__(self, message: str, report: Any = None) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 class CodegenError(ArchimedesError, ValueError):

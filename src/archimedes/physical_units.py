@@ -1,10 +1,13 @@
-"""Units of measurement: the text that a person writes, as dimensions and a factor to SI.
+"""Units of measurement: the text that a person writes, as powers of the SI base units and a scale.
 
 Factors are exact where they are defined so: BIPM, The International System of Units (9th edition,
 2019); NIST Special Publication 811 (2008), appendix B; IAU resolutions 2012 B2 and 2015 B2.
 
-An angle is a plain number: rad is 1, deg is pi/180. That is the SI's choice, and it makes
-``v = w * r`` come out in m/s.
+A unit is a vector: rational exponents of the base units, and the logarithm of its scale. A foot is
+the metre with the scale 0.3048, a degree a plain number with the scale pi/180, a radian a plain
+number: that is the SI's choice, and it makes ``v = w * r`` come out in m/s. Products of units add
+these vectors, roots divide them. degC and degF have one more exponent, that of a zero which is not
+absolute: a temperature in them fits no product.
 """
 
 from __future__ import annotations
@@ -12,86 +15,111 @@ from __future__ import annotations
 import functools
 import math
 import re
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from archimedes.errors import UnitError
+from archimedes.errors import UnitsError
 
 __all__ = ["PLAIN", "Unit", "from_si", "parse_quantity", "parse_unit", "to_si"]
 
-#: The base units of SI, in the order of `Unit.dimension`.
-BASE = ("m", "kg", "s", "A", "K", "mol", "cd")
-_NONE = (Fraction(0),) * len(BASE)
+#: The base units of SI, and the zero of a temperature scale that is not absolute.
+BASE = ("kg", "m", "s", "A", "K", "mol", "cd", "zero")
+#: Scales that differ by less are the same: the logarithm of a scale is known to rounding.
+_SAME_SCALE = 1e-9
+_LARGE = 690.0
+_NONE = (0,) * len(BASE)
+#: A rational number: an int where it is whole, which is quicker.
+Rational = Fraction | int
 
 
-@dataclass(frozen=True)
+def whole(x: Rational) -> Rational:
+    """Return a rational number as an int where it is one."""
+    return x.numerator if x.denominator == 1 else x
+
+
 class Unit:
-    """A unit: exponents of the base units of SI, and how many of those one of it is.
+    """A unit; equal ones may be different objects.
 
-    Parameters
-    ----------
-    dimension : tuple of Fraction
-        Exponents of m, kg, s, A, K, mol, cd.
-    factor : float
-        The unit in SI: 0.3048 for ft.
-    offset : float
-        What is added in SI, for temperatures that do not count from absolute zero: 273.15 for
-        degC.
-    text : str
-        How the user wrote it; "" where it was computed. It plays no part in comparisons.
-
-    Examples
-    --------
     >>> from archimedes.physical_units import parse_unit
+    >>> parse_unit("N s") / parse_unit("kg") == parse_unit("m/s")
+    True
     >>> force = parse_unit("lbf")
-    >>> force.same_dimension(parse_unit("kg m/s^2")), round(force.factor, 6), str(force)
+    >>> force.same_dimension(parse_unit("kg m/s^2")), round(force.scale, 6), str(force)
     (True, 4.448222, 'lbf')
-    >>> str(force * parse_unit("ft")), str(parse_unit("N m") / parse_unit("kg"))
-    ('ft lbf', 'm^2/s^2')
     """
 
-    dimension: tuple[Fraction, ...] = _NONE
-    factor: float = 1.0
-    offset: float = 0.0
-    text: str = field(default="", compare=False)
+    __slots__ = ("dims", "log_scale", "scale")
+    dims: tuple[Rational, ...]
+    #: How many of the SI unit one of this unit is, and the logarithm, which never overflows.
+    scale: float
+    log_scale: float
 
-    def __mul__(self, other: Unit) -> Unit:
-        dimension = tuple(a + b for a, b in zip(self.dimension, other.dimension))
-        return Unit(dimension, self.factor * other.factor)
+    def __init__(
+        self, dims: tuple[Rational, ...], scale: float = 1.0, log_scale: float | None = None
+    ) -> None:
+        self.dims, self.scale = dims, scale
+        self.log_scale = math.log(scale) if log_scale is None else log_scale
 
-    def __truediv__(self, other: Unit) -> Unit:
-        dimension = tuple(a - b for a, b in zip(self.dimension, other.dimension))
-        return Unit(dimension, self.factor / other.factor)
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is that of a plain number (a radian is one, a degree is not)."""
+        return self.is_ratio and abs(self.log_scale) < _SAME_SCALE
 
-    def __pow__(self, exponent: Fraction | float) -> Unit:
-        exponent = Fraction(exponent).limit_denominator(1000)
-        dimension = tuple(a * exponent for a in self.dimension)
-        return Unit(dimension, self.factor ** float(exponent))
+    @property
+    def is_ratio(self) -> bool:
+        """Whether it is a number times that of a plain one: a degree, a percent."""
+        return self.dims == _NONE
+
+    @property
+    def si(self) -> Unit:
+        """The SI unit of the same quantity."""
+        return Unit((*self.dims[:-1], 0))
+
+    @property
+    def offset(self) -> float:
+        """What is added in SI, for a temperature in degC or degF, else 0."""
+        return 0.0 if not self.dims[-1] else 273.15 if self.scale == 1.0 else 459.67 * 5 / 9
 
     def same_dimension(self, other: Unit) -> bool:
         """Return whether the two measure the same kind of quantity."""
-        return self.dimension == other.dimension
+        return self.dims[:-1] == other.dims[:-1]
 
-    def same(self, other: Unit) -> bool:
-        """Return whether a number means the same in either unit, up to rounding."""
-        close = math.isclose(self.factor, other.factor, rel_tol=1e-9)
-        return close and self.dimension == other.dimension and self.offset == other.offset
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Unit):
+            return NotImplemented
+        return self.dims == other.dims and abs(self.log_scale - other.log_scale) < _SAME_SCALE
+
+    def __hash__(self) -> int:
+        return hash(self.dims)
+
+    def __mul__(self, other: Unit) -> Unit:
+        dims = tuple(a + b for a, b in zip(self.dims, other.dims))
+        return Unit(dims, self.scale * other.scale, self.log_scale + other.log_scale)
+
+    def __truediv__(self, other: Unit) -> Unit:
+        dims = tuple(a - b for a, b in zip(self.dims, other.dims))
+        scale = self.scale / other.scale if other.scale else math.inf
+        return Unit(dims, scale, self.log_scale - other.log_scale)
+
+    def __pow__(self, power: Rational) -> Unit:
+        dims = tuple(whole(d * power) if d else 0 for d in self.dims)
+        log_scale = self.log_scale * float(power)
+        if abs(log_scale) > _LARGE:
+            return Unit(dims, math.inf if log_scale > 0 else 0.0, log_scale)
+        return Unit(dims, self.scale ** (power if power == int(power) else float(power)), log_scale)
 
     def __str__(self) -> str:
-        if self.text:
-            return self.text
-        name = _names().get(self.dimension, {}).get(f"{self.factor:.10g}")
-        if name is not None and not self.offset:
-            return name
-        unit = _spell(self.dimension)
-        if self.factor == 1.0:
-            return unit
-        return f"{self.factor:.10g}" + ("" if unit == "1" else f" {unit}")
+        return _spell(self)
+
+    def __repr__(self) -> str:
+        return f"Unit({str(self)!r})"
 
 
-#: A plain number.
-PLAIN = Unit()
+PLAIN = Unit(_NONE)
+
+
+def _number(scale: float) -> Unit:
+    return Unit(_NONE, scale)
 
 
 # ---- tables ------------------------------------------------------------------------------------
@@ -105,7 +133,7 @@ _PREFIXES |= dict(
 
 #: Units that take the prefixes of SI, in units that stand above them.
 _WITH_PREFIX = {
-    **{name: name for name in ("m", "s", "A", "K", "mol", "cd")},
+    **{name: name for name in BASE[1:-1]},
     "g": "1e-3 kg",
     "rad": "1",
     "sr": "1",
@@ -158,7 +186,6 @@ _EXACT = {
     "rev": f"{2.0 * math.pi!r}",
     "rpm": f"{math.pi / 30.0!r} 1/s",
     "g0": "9.80665 m/s^2",
-    "gee": "9.80665 m/s^2",
     "in": "0.0254 m",
     "ft": "0.3048 m",
     "yd": "0.9144 m",
@@ -192,12 +219,14 @@ _EXACT = {
     "acre": "4046.8564224 m^2",
     "ha": "1e4 m^2",
     "degR": "5/9 K",
+    "count": "1",
+    "fps": "0.3048 m/s",
     "delta_degC": "K",
     "delta_degF": "5/9 K",
 }
 
-#: Temperatures that do not count from absolute zero: kelvin in one degree, and their zero in K.
-_WITH_OFFSET = {"degC": (1.0, 273.15), "degF": (5.0 / 9.0, 459.67 * 5.0 / 9.0)}
+#: Temperatures that do not count from absolute zero: kelvin in one degree.
+_WITH_OFFSET = {"degC": 1.0, "degF": 5.0 / 9.0}
 
 #: Other names of units, each of which may also have an s at the end.
 _ALIASES = {
@@ -210,7 +239,7 @@ _ALIASES = {
         "arcmin": "′ amin",
         "arcsec": "″ asec",
         "rev": "turn cycle",
-        "lbm": "lb pound",
+        "lbm": "lb",
         "oz": "ounce",
         "in": "inch",
         "ft": "foot feet",
@@ -247,56 +276,13 @@ _ALIASES = {
         "L": "liter litre",
         "%": "percent",
         "N*m": "Nm",
+        "g0": "gn gee",
+        "kph": "kmh kmph",
+        "kgf": "kp",
+        "gal": "gallon",
     }.items()
     for alias in aliases.split()
 }
-
-#: Names that results are shown with, one for each dimension that has a usual one.
-_SHOWN = ("N", "Pa", "W", "C", "V", "ohm", "F", "Wb", "T", "H")
-_SHOWN_FACTORS = (
-    *("deg", "rpm", "ft", "in", "mi", "nmi", "km", "mm", "cm", "au", "kn", "mph", "lbf", "lbm"),
-    *("slug", "g", "t", "min", "h", "d", "yr", "psi", "psf", "bar", "hPa", "kPa", "kN", "nT", "%"),
-    *("ft/s", "ft/s^2", "deg/s", "km/s", "km/h", "slug ft^2", "ft lbf", "hp", "kW", "g0", "L"),
-    *("g cm^2", "cm^2", "mm^2", "ft^2", "arcsec", "ms", "N mm", "lbf in", "kg mm^2", "g/cm^3"),
-)
-
-
-@functools.cache
-def _names() -> dict[tuple[Fraction, ...], dict[str, str]]:
-    """Return the names of units that have one of their own, by dimension and factor."""
-    names: dict[tuple[Fraction, ...], dict[str, str]] = {}
-    for name in (*_SHOWN, *_SHOWN_FACTORS):
-        unit = parse_unit(name)
-        names.setdefault(unit.dimension, {}).setdefault(f"{unit.factor:.10g}", name)
-    return names
-
-
-def _spell(dimension: tuple[Fraction, ...]) -> str:
-    """Return the usual text of a product of base units: N m and N/m where force is in it."""
-    powers = dict(zip(BASE, dimension))
-    if powers["kg"] == 1 and powers["s"] == -2:
-        powers = {"N": Fraction(1), **powers, "kg": Fraction(0), "s": Fraction(0)}
-        powers["m"] -= 1
-    shown = [(n, p) for n, p in sorted(powers.items(), key=lambda item: _ORDER.index(item[0])) if p]
-    above = " ".join(_power(n, p) for n, p in shown if p > 0)
-    below = [_power(n, -p) for n, p in shown if p < 0]
-    if not below:
-        return above or "1"
-    under = below[0] if len(below) == 1 else f"({' '.join(below)})"
-    return f"{above or '1'}/{under}"
-
-
-_ORDER = ("N", "kg", "mol", "A", "K", "cd", "m", "s")
-
-
-def _power(name: str, exponent: Fraction) -> str:
-    if exponent == 1:
-        return name
-    whole = exponent.denominator == 1
-    short = exponent.denominator in (2, 4, 5, 10)
-    text = str(exponent) if whole else f"{float(exponent):g}" if short else f"({exponent})"
-    return f"{name}^{text}"
-
 
 # ---- text --------------------------------------------------------------------------------------
 
@@ -323,26 +309,24 @@ def parse_unit(text: str) -> Unit:
 
     Raises
     ------
-    UnitError
+    UnitsError
         If a name is not known, with the nearest one, or if the text can be read in two ways.
 
     Examples
     --------
     >>> from archimedes.physical_units import parse_unit
-    >>> parse_unit("km/h").factor * 3.6
-    1.0
+    >>> parse_unit("km/h").scale * 3.6, str(parse_unit("kg m/s^2"))
+    (1.0, 'N')
     >>> parse_unit("meterz")
     Traceback (most recent call last):
-    archimedes.errors.UnitError: 'meterz': unknown unit; did you mean 'meter'?
+    archimedes.errors.UnitsError: 'meterz': unknown unit; did you mean 'meter'?
     """
     if not isinstance(text, str):
-        raise UnitError(f"a unit is text such as 'm/s', got {text!r}")
+        raise UnitsError(f"a unit is text such as 'm/s', got {text!r}")
     alone = _ALIASES.get(text.strip(), text.strip())
     if alone in _WITH_OFFSET:
-        factor, offset = _WITH_OFFSET[alone]
-        return Unit(parse_unit("K").dimension, factor, offset, text.strip())
-    unit = _Parser(text).whole()
-    return Unit(unit.dimension, unit.factor, 0.0, text.strip())
+        return Unit(tuple(int(name in ("K", "zero")) for name in BASE), _WITH_OFFSET[alone])
+    return PLAIN if alone == "-" else _Parser(text).whole()
 
 
 class _Parser:
@@ -355,7 +339,7 @@ class _Parser:
         while text[end:].strip():
             match = _TOKENS.match(text, end)
             if match is None:
-                raise UnitError(f"{text!r}: {text[end:].strip()[0]!r} has no meaning in a unit")
+                raise UnitsError(f"{text!r}: {text[end:].strip()[0]!r} has no meaning in a unit")
             self.tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
             end = match.end()
         self.position = 0
@@ -373,7 +357,7 @@ class _Parser:
         """Return the unit of the whole text."""
         unit = self.product() if self.tokens else PLAIN
         if self.look():
-            raise UnitError(f"{self.text!r}: {self.take()!r} is out of place")
+            raise UnitsError(f"{self.text!r}: {self.take()!r} is out of place")
         return unit
 
     def product(self) -> Unit:
@@ -386,7 +370,7 @@ class _Parser:
             elif kind not in ("number", "name", "open"):
                 break
             elif divided:
-                raise UnitError(
+                raise UnitsError(
                     f"{self.text!r} can be read in two ways: write parentheses, a/(b c) or (a/b) c"
                 )
             divided = kind == "over" and not self.is_number()
@@ -402,24 +386,24 @@ class _Parser:
         kind = self.look()
         if kind not in ("number", "name", "open"):
             missing = self.take() if kind else "the end"
-            raise UnitError(f"{self.text!r}: expected a unit before {missing!r}")
+            raise UnitsError(f"{self.text!r}: expected a unit before {missing!r}")
         word = self.take()
         if kind == "open":
             unit = self.product()
             if self.look() != "close":
-                raise UnitError(f"{self.text!r}: the parenthesis is not closed")
+                raise UnitsError(f"{self.text!r}: the parenthesis is not closed")
             self.take()
         elif kind == "number":
-            unit = Unit(factor=float(word))
-            if not (math.isfinite(unit.factor) and unit.factor > 0.0):
-                raise UnitError(f"{self.text!r}: {word} is not a factor of a unit")
+            if not 0.0 < float(word) < math.inf:
+                raise UnitsError(f"{self.text!r}: {word} is not a factor of a unit")
+            unit = _number(float(word))
         else:
             unit = _look_up(word, self.text)
         if self.look() == "raised":
-            return unit ** Fraction(self.take().translate(_RAISED))
+            return unit ** whole(Fraction(self.take().translate(_RAISED)))
         if self.look() == "power":
             self.take()
-            return unit ** self.exponent()
+            return unit ** whole(self.exponent())
         return unit
 
     def exponent(self) -> Fraction:
@@ -435,10 +419,10 @@ class _Parser:
                 return value
         sign = -1 if self.look() == "sign" and self.take() in "-−" else 1
         if self.look() != "number":
-            raise UnitError(f"{self.text!r}: expected a number as exponent")
+            raise UnitsError(f"{self.text!r}: expected a number as exponent")
         value = sign * Fraction(self.take())
         if abs(value) > 100:
-            raise UnitError(f"{self.text!r}: the exponent {value} is too large")
+            raise UnitsError(f"{self.text!r}: the exponent {value} is too large")
         return value
 
 
@@ -449,29 +433,40 @@ def _look_up(name: str, text: str) -> Unit:
     if "*" in name:
         return parse_unit(name)
     if name in _WITH_OFFSET:
-        raise UnitError(
+        raise UnitsError(
             f"{text!r}: {name} counts from another zero and cannot be part of a product; write K, "
             f"or delta_{name} for a difference"
         )
     if name in BASE:
-        return Unit(tuple(Fraction(int(name == base)) for base in BASE))
+        return Unit(tuple(int(name == base) for base in BASE))
     for table in (_EXACT, _WITH_PREFIX):
         if name in table:
             return parse_unit(table[name])
     for prefix, exponent in _PREFIXES.items():
         if name.startswith(prefix) and (rest := name[len(prefix) :]) in _WITH_PREFIX:
             unit = _look_up(rest, text)
-            return Unit(unit.dimension, unit.factor * 10.0**exponent)
+            return Unit(unit.dims, unit.scale * 10.0**exponent)
     if name.endswith("s") and len(name) > 3:
         single = _ALIASES.get(name[:-1], name[:-1])
         if single != name[:-1] or single in _EXACT or single in _WITH_PREFIX:
             return _look_up(single, text)
+    if name[-1:] in "23" and name[:-1] in {
+        **_EXACT,
+        **_WITH_PREFIX,
+        "kg": 1,
+        "km": 1,
+        "mm": 1,
+        "cm": 1,
+    }:
+        return _look_up(name[:-1], text) ** int(name[-1])  # m2: as m^2
     import difflib
 
     close = difflib.get_close_matches(name, [*_EXACT, *_WITH_PREFIX, *_WITH_OFFSET, *_ALIASES], n=1)
+    if name in ("pound", "pounds"):
+        close = ["lbm' (mass) or 'lbf' (force)"]
     remedy = f"did you mean {close[0]!r}?" if close else "units are such as m, kg, N, ft, lbf, deg"
     where = f"{text!r}: unknown unit" + (f" {name!r}" if name != text.strip() else "")
-    raise UnitError(f"{where}; {remedy}")
+    raise UnitsError(f"{where}; {remedy}")
 
 
 _QUANTITY = re.compile(
@@ -479,8 +474,8 @@ _QUANTITY = re.compile(
 )
 
 
-def parse_quantity(text: str) -> tuple[float, Unit]:
-    """Return the number and the unit of a text such as ``"5 lbm"``.
+def parse_quantity(text: str) -> tuple[float, str]:
+    """Return the number and the text of the unit in a text such as ``"5 lbm"``.
 
     Parameters
     ----------
@@ -489,15 +484,16 @@ def parse_quantity(text: str) -> tuple[float, Unit]:
 
     Examples
     --------
-    >>> from archimedes.physical_units import parse_quantity, to_si
-    >>> to_si(*parse_quantity("10 ft"))
-    3.048
+    >>> from archimedes.physical_units import parse_quantity
+    >>> parse_quantity("5 lbm"), parse_quantity("1e-3")
+    ((5.0, 'lbm'), (0.001, ''))
     """
     match = _QUANTITY.match(text)
     if match is None:
-        raise UnitError(f"{text!r} does not begin with a number")
+        raise UnitsError(f"{text!r} does not begin with a number")
     number = match[1].replace("−", "-").replace(".inf", "inf").replace(".nan", "nan")
-    return float(number), parse_unit(match[2].strip())
+    parse_unit(match[2].strip())
+    return float(number), match[2].strip()
 
 
 def to_si(value: Any, unit: Unit) -> Any:
@@ -516,8 +512,8 @@ def to_si(value: Any, unit: Unit) -> Any:
     >>> to_si(15.0, parse_unit("degC"))
     288.15
     """
-    if unit.factor != 1.0:
-        value = value * unit.factor
+    if unit.scale != 1.0:
+        value = value * unit.scale
     return value + unit.offset if unit.offset else value
 
 
@@ -538,4 +534,90 @@ def from_si(value: Any, unit: Unit) -> Any:
     3.28084
     """
     value = value - unit.offset if unit.offset else value
-    return value if unit.factor == 1.0 else value / unit.factor
+    return value if unit.scale == 1.0 else value / unit.scale
+
+
+# ---- spelling ----------------------------------------------------------------------------------
+
+#: How SI units are usually written.
+_USUAL = (
+    "m/s^2 N Pa W V T C ohm kg|m^2 kg|m^2/s N|m N|m|s N|s N/m N|s/m N|s^2/m N|s^2/m^2 kg/s kg/m "
+    "kg/m^2 kg/m^3 N|m/s Pa|s m^3/s^2 m^3/s m^2/s m^2/s^2 m^2/s^3 m/s^3 J/(kg|K) W/(m|K) W/m^2 "
+    "W/(m^2|K) N/kg A|m^2 N/m^1.5 N/m^2 N|m/rad V/m A/m J/K"
+)
+#: Those with a scale of their own, to be looked for in others.
+_SCALED = (
+    *("deg", "ft", "lbf", "lbm", "slug", "in", "kn", "nmi", "h", "min", "km", "rev", "%"),
+    *("g", "cm", "mm", "ms", "t", "psi", "kPa", "kN", "kW"),
+)
+#: Names of units that are not used for results, because another spelling is more usual.
+_UNUSUAL = {"Hz", "Bq", "Gy", "J", "S", "lm", "lx", "l", "F", "H", "fps", "kph"}
+_UNUSUAL |= {
+    "delta_degC",
+    "delta_degF",
+    "count",
+    "hr",
+    "day",
+    "NM",
+    "rad",
+    "sr",
+    "Ω",
+    "cc",
+    "mmHg",
+    "Sv",
+}
+
+
+@functools.cache
+def _usual() -> dict[Unit, str]:
+    names = [*_EXACT, *_WITH_PREFIX, *_WITH_OFFSET]
+    named = {parse_unit(n): n for n in reversed(names) if n not in _UNUSUAL}
+    texts = [text.replace("|", " ") for text in reversed(_USUAL.split())]
+    base = {parse_unit(n): n for n in BASE[:-1]}
+    return {**named, **{parse_unit(text): text for text in texts}, **base}
+
+
+def _power(name: str, power: Rational) -> str:
+    if power == 1:
+        return name
+    exact = power.denominator in (1, 2, 4, 5, 8, 10)
+    return f"{name}^{float(power):g}" if exact else f"{name}^({power})"
+
+
+def _factors(dims: tuple[Rational, ...], extra: list[tuple[str, Rational]]) -> str:
+    parts = [*extra, *((n, d) for n, d in zip(BASE, dims) if d)]
+    text = " ".join(_power(n, d) for n, d in parts if d > 0) or "1"
+    below = [_power(n, -d) for n, d in parts if d < 0]
+    if len(below) > 1:
+        return f"{text}/({' '.join(below)})"
+    return f"{text}/{below[0]}" if below else text
+
+
+def _cost(dims: tuple[Rational, ...]) -> float:
+    return sum(1 + abs(float(d)) for d in dims if d)
+
+
+@functools.lru_cache(maxsize=4096)
+def _spell(unit: Unit) -> str:
+    """Return the usual text for a unit; a scale that has no name is written as a number."""
+    if unit.is_plain:
+        return "1"
+    if unit in _usual():
+        return _usual()[unit]
+    if zero := unit.dims[-1]:
+        rest = unit / parse_unit("degC") ** zero
+        return _factors(rest.dims, [("degC", zero)])
+    if abs(unit.log_scale) >= _SAME_SCALE:
+        for name in _SCALED:
+            for power in (1, -1, 2, -2):
+                rest = unit / parse_unit(name) ** power
+                if abs(rest.log_scale) < _SAME_SCALE:
+                    return _factors(rest.dims, [(name, power)])
+        return f"{unit.scale:.6g} {_spell(unit.si)}".removesuffix(" 1")
+    best, text = _cost(unit.dims), _factors(unit.dims, [])
+    for name in ("N", "Pa", "W", "V", "T"):
+        for power in (1, -1):
+            dims = (unit / parse_unit(name) ** power).dims
+            if _cost(dims) + 3 < best:
+                best, text = _cost(dims) + 3, _factors(dims, [(name, power)])
+    return text

@@ -42,16 +42,19 @@ def flight() -> FlightState:
     return FlightState(0.0, 0.0, 100.0, v, rpy, w)
 
 
+UP = np.tile([0.0, 0.0, -1.0], (4, 1))
+
+
 def multirotor(m: Any) -> tuple[Any, ...]:
     """Return the dynamics of a drone and its arguments."""
-    drone = m.Multirotor()
+    drone = m.Multirotor(rotors=m.ring(4, 0.2, directions=UP))
     x = drone.state(flight(), np.full(4, 500.0))
     return drone.dynamics, 0.0, x, m.Multirotor.Input(np.full(4, 510.0))
 
 
 def multirotor_output(m: Any) -> tuple[Any, ...]:
     """Return the outputs of a drone and its arguments."""
-    drone = m.Multirotor()
+    drone = m.Multirotor(rotors=m.ring(4, 0.2, directions=UP))
     return drone.outputs, 0.0, drone.state(flight(), np.full(4, 500.0))
 
 
@@ -59,12 +62,13 @@ def controller(m: Any) -> tuple[Any, ...]:
     """Return the controller of a drone and its arguments."""
     drone = m.Multirotor()
     x = drone.state(flight(), np.full(4, 500.0)).motion
-    return m.GeometricController().wrench, drone, x, np.ones(3), np.ones(3), np.ones(3), 0.3
+    args = drone, x, np.ones(3), np.ones(3), np.ones(3), 0.3
+    return (m.GeometricController().wrench, *args, {"p": "m", "v": "m/s", "a": "m/s^2"})
 
 
 def rotors(m: Any) -> tuple[Any, ...]:
     """Return the wrench of rotors and its arguments."""
-    parts = m.Rotors(np.ones((4, 3)), np.ones(4), inertia=1e-4, inflow=1e-3, drag=1e-3)
+    parts = m.Rotors(np.ones((4, 3)), np.ones(4), UP, inertia=1e-4, inflow=1e-3, drag=1e-3)
     units = {"speeds": "rad/s", "rates": "rad/s^2", "v_air_B": "m/s", "w_B": "rad/s"}
     args = np.full(4, 500.0), np.ones(4), np.ones(3), np.ones(3), 1.2
     return (parts.wrench, *args, {**units, "density": "kg/m^3"})
@@ -199,7 +203,7 @@ PLANTED = [
     Planted("position error with the gain of the velocity", _DRONE, "controller",
             "self.position * (p - x.pos)", "self.velocity * (p - x.pos)"),
     Planted("rate without a gain", _DRONE, "controller",
-            "- self.rate * x.w_B", "- x.w_B"),
+            "- self.rate * x.w_B", "- x.w_B", at="J @ turning + cross(x.w_B, J @ x.w_B)"),
     Planted("gyroscopic moment without the inertia", _DRONE, "controller",
             "cross(x.w_B, J @ x.w_B)", "cross(x.w_B, x.w_B)"),
     Planted("inflow without the speed of the rotor", _PARTS, "rotors",
@@ -248,7 +252,7 @@ PLANTED = [
             'steer: Any = field(units="rad", default=0.0)',
             'steer: Any = field(units="deg", default=0.0)', at="yaw + u.steer, yaw + u.steer"),
     Planted("side force for an acceleration", _CAR, "car_output",
-            "F_B[1] / self.mass, load", "F_B[1], load"),
+            "F_B[1] / self.mass, load", "F_B[1], load", at="return np.sum(forces, axis=0)"),
     # ---- a rocket --------------------------------------------------------------------
     Planted("pressure for a force", _ROCKET, "rocket",
             "pressure * stage.exit_area", "pressure"),
@@ -260,7 +264,8 @@ PLANTED = [
     Planted("area for a lever arm", _ROCKET, "rocket",
             "return F_B, cross(arm, F_B)", "return F_B, self.area * F_B",
             at="M_B + cross(arm, push)"),
-    Planted("load without the mass", _ROCKET, "rocket_output", "F_B[0] / mass", "F_B[0]"),
+    Planted("load without the mass", _ROCKET, "rocket_output", "F_B[0] / mass", "F_B[0]",
+            at="F_B + push"),
     Planted("exit area in square centimetres", _ROCKET, "rocket",
             'exit_area: Any = field(units="m^2", default=0.0)',
             'exit_area: Any = field(units="cm^2", default=0.0)',
@@ -272,7 +277,8 @@ PLANTED = [
             "0.5 * around.air.density * self.area * speed", "0.5 * around.air.density * speed",
             at="return self.world.rates("),
     Planted("Newton's law with the square of the distance", _E + "gravity", "gravity",
-            "self.mu / (r2 * np.sqrt(r2))", "self.mu / r2"),
+            "return -(self.mu / (r2 * np.sqrt(r2)))[..., None] * p_E\n",
+            "return -(self.mu / r2)[..., None] * p_E\n"),
     Planted("exponential of a length", _E + "atmosphere", "atmosphere",
             "np.exp(-z / self.scale_height)", "np.exp(-z)"),
     Planted("gradient without the height", _E + "winds", "shear",
@@ -328,7 +334,7 @@ OWN = [
     ("degrees Celsius in the law of gases", model({"rho": "kg/m^3", "R": "J/(kg K)"},
      "return self.rho * self.R * x", {"x": "degC", "return": "Pa"}), "self.rho * self.R * x"),
     ("degrees Celsius added to kelvin", model({"offset": "K", "T": "K"},
-     "warm = x + self.offset\nreturn warm - self.T", {"x": "degC"}), "warm - self.T"),
+     "warm = x + self.offset\nreturn np.maximum(warm, self.T)", {"x": "degC"}), "np.maximum"),
     ("area for a length in the Reynolds number", model({"rho": "kg/m^3", "S": "m^2", "mu": "Pa s"},
      "return np.log10(self.rho * x * self.S / self.mu)", {"x": "m/s"}), "np.log10"),
     ("hours for seconds", model({"a": "m/s^2", "v": "m/s"},

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.analysis.units.quantity import declare
 from archimedes.checks import as_finite, check_struct, concrete
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
@@ -71,6 +72,8 @@ class Air:
         density : array_like
             Density in kg/m^3.
         """
+        temperature, pressure = declare(temperature, "K"), declare(pressure, "Pa")
+        density = declare(density, "kg/m^3")
         beta, S = _SUTHERLAND
         speed_of_sound = np.sqrt(GAMMA * pressure / density)
         viscosity = beta * temperature * np.sqrt(temperature) / (temperature + S)
@@ -312,7 +315,7 @@ class SmoothAtmosphere(OffsetAtmosphere):
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
         z = as_finite(alt, "alt")
-        # Of kg/m^3 and Pa: exponentials are plain numbers.
+        # Of 1 kg/m^3 and 1 Pa: exponentials are plain numbers.
         rho = 1.0 * np.exp(_smooth_log_density(z))
         p = 1.0 * np.exp(_smooth_log_pressure(z))
         return self.shift_temperature(_temperature(z), p, rho)

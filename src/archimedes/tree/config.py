@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args,
 import numpy as np
 
 from archimedes import physical_units
-from archimedes.errors import StructError, UnitError
+from archimedes.errors import StructError, UnitsError
 from archimedes.tree.config_files import find_line, read_data, write_data
 from archimedes.tree.struct_methods import nearest
 from archimedes.tree.structs import field, struct
@@ -466,37 +466,37 @@ def in_unit(value: Any, units: str | None, path: str) -> Any:
     try:
         if isinstance(value, Mapping) and {*value} in ({"value", "unit"}, {"value", "units"}):
             text = value.get("unit", value.get("units"))
-            return convert(value["value"], physical_units.parse_unit(text), units, path)
+            return convert(value["value"], text, units, path)
         if isinstance(value, str):
-            number, unit = physical_units.parse_quantity(value)
-            return convert(number, unit, units, path) if unit.text else value
-    except UnitError as error:
+            number, text = physical_units.parse_quantity(value)
+            return convert(number, text, units, path) if text else value
+    except UnitsError as error:
         if units is None or (isinstance(value, str) and not value.strip()[:1].isdigit()):
             return value  # which is read as what it is: the error says what is expected
         raise FieldError(path, f"{error}; expected {units or 'a plain number'}") from error
     return value
 
 
-def convert(value: Any, given: physical_units.Unit, units: str | None, path: str) -> Any:
+def convert(value: Any, text: str, units: str | None, path: str) -> Any:
     """Return numbers in the unit of their field, or raise an error that names both units."""
     if isinstance(value, (list, tuple)):
-        return [convert(v, given, units, f"{path}[{i}]") for i, v in enumerate(value)]
+        return [convert(v, text, units, f"{path}[{i}]") for i, v in enumerate(value)]
+    given = physical_units.parse_unit(text)
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         fail(path, "a number before the unit", value)
     if units is None:
         raise FieldError(
             path,
-            f"expected a number, got {value:g} {given}: the field has no unit; give a bare number, "
-            f'or declare field(units="{given}")',
+            f"expected a number, got {value:g} {text}: the field has no unit; give a bare number, "
+            f'or declare field(units="{text}")',
         )
     expected = physical_units.parse_unit(units)
-    if given.same(expected):
+    if given == expected:
         return float(value)
     if not given.same_dimension(expected):
-        base = str(physical_units.Unit(given.dimension))
-        is_base = "" if base == given.text else f" ({base} in SI)"
+        in_si = "" if str(given.si) == text else f" ({given.si} in SI)"
         wanted = f"a quantity in {units}" if units else "a plain number"
-        raise FieldError(path, f"expected {wanted}, got {value:g} {given}{is_base}")
+        raise FieldError(path, f"expected {wanted}, got {value:g} {text}{in_si}")
     return float(physical_units.from_si(physical_units.to_si(value, given), expected))
 
 

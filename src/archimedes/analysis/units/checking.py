@@ -19,13 +19,14 @@ from archimedes.analysis.units.recording import Origin, known_unit, recording_un
 from archimedes.analysis.units.region_rules import region_units
 from archimedes.analysis.units.source import Text
 from archimedes.analysis.units.unification import Expr
-from archimedes.analysis.units.unit import Unit, UnitsError, parse_unit
 from archimedes.checks import check_callable
+from archimedes.errors import UnitsError
 from archimedes.function.compiled import Compiled
 from archimedes.function.leaf_specs import argument_paths, describe_leaves
 from archimedes.function.recording import Recording, record
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import B8
+from archimedes.physical_units import Unit, parse_unit
 from archimedes.symbolic.core.trace import attempt
 from archimedes.tree.treedef import TreeDef
 

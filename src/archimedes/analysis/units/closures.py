@@ -18,10 +18,10 @@ import numpy as np
 from archimedes import tree
 from archimedes.analysis.units.declarations import leaf_units
 from archimedes.analysis.units.recording import pin
-from archimedes.analysis.units.unit import Unit
 from archimedes.function.compiled import Compiled
 from archimedes.function.dependencies.introspection import is_installed
 from archimedes.function.dependencies.live_arrays import Copies, cells_of, globals_of
+from archimedes.physical_units import Unit
 from archimedes.symbolic import current_trace, wrap
 
 __all__ = ["with_units"]

@@ -16,8 +16,8 @@ from typing import Any
 from archimedes import tree
 from archimedes.analysis.units.declarations import field_units, read_units
 from archimedes.analysis.units.recording import Declared, is_checking, pin
-from archimedes.analysis.units.unit import Unit
 from archimedes.graph.dtypes import is_float
+from archimedes.physical_units import Unit
 from archimedes.symbolic import SymbolicArray, as_traced, current_trace, is_tracing, wrap
 
 __all__ = ["declaring_units"]

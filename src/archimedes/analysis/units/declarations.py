@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.analysis.units.unit import Unit, UnitsError, parse_unit
+from archimedes.errors import UnitsError
+from archimedes.physical_units import Unit, parse_unit
 from archimedes.tree.treedef import TreeDef
 
 __all__ = ["declared_units", "leaf_units"]

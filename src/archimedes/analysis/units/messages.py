@@ -18,7 +18,7 @@ from archimedes.analysis.units.source import (
     sides_of,
 )
 from archimedes.analysis.units.unification import Expr, Unknowns
-from archimedes.analysis.units.unit import Unit, parse_unit
+from archimedes.physical_units import Unit, parse_unit
 
 KIND = "units"
 
@@ -184,6 +184,8 @@ def suggest(
     With ``sides``, two operands as they are written, it may as well be the other way round.
     """
     quotient = wanted / got
+    if quotient.dims[-1]:
+        return ": degrees Celsius are no multiples of kelvin, add 273.15 first"
     if quotient.is_ratio:
         return _suggest_scale(got, wanted)
     ways = [(quotient, "multiply", 0), (quotient**-1, "divide", 0)]

@@ -17,7 +17,6 @@ import numpy as np
 
 from archimedes.analysis.units.recording import Declared, Literal, Origin, UnitsGraph
 from archimedes.analysis.units.unification import Expr, Unknowns, plain
-from archimedes.analysis.units.unit import Unit, parse_unit
 from archimedes.graph.dtypes import B8, I64, item_type, length_of
 from archimedes.graph.elementary.table import PROGRAMS
 from archimedes.graph.ops import (
@@ -33,6 +32,7 @@ from archimedes.graph.ops import (
     TABLE,
 )
 from archimedes.graph.program import Graph
+from archimedes.physical_units import Unit, parse_unit
 from archimedes.records import record
 
 
@@ -113,6 +113,9 @@ class DeclaredField:
 #: Ops whose operands must have one unit, which is that of the result.
 _ALIKE = {"add", "sub", "min", "max", "fmod", "hypot", "modulo"}
 _SAME = {"neg", "abs", "floor", "ceil", "trunc", "rint", "stop", "f32", "i64", "truncate"}
+_KELVIN, _CELSIUS = parse_unit("K"), parse_unit("degC")
+#: Kelvin between absolute zero and that of Celsius.
+_ZEROS = (273.15, 273.16)
 _COMPARE = {"lt", "le", "eq", "ne"}
 _NE = CODES["ne"]
 _ROOTS = {"sqrt": Fraction(1, 2), "cbrt": Fraction(1, 3)}
@@ -364,6 +367,8 @@ class _Run:
                 if declared is not None:
                     source = every.origin(g, other) if g.op[other] != INPUT else None
                     return every.declare(mine, g.value[j].unit, declared, origin, source)
+        if name in ("add", "sub") and (shifted := self._temperature(name, ids, units)):
+            return shifted
         if name in _ALIKE:
             return every.equate(name, units[0], units[1], origin)
         if name == "copysign":
@@ -379,6 +384,28 @@ class _Run:
                     every.report(name, unit, plain, origin)
             return plain
         return every.new()  # bits of numbers
+
+    def _temperature(self, name: str, ids: Sequence[int], units: Sequence[Expr]) -> Expr | None:
+        """Return the unit of a sum with a temperature in degC, None where there is none.
+
+        Differences of two are in K, and K may be added; with 273.15 it becomes kelvin, and back.
+        """
+        left, right = map(self.all.unknowns.resolve, units)
+        shifts = [abs(self.g.value.get(j, 0.0)) in _ZEROS for j in ids]
+        if any(shifts):
+            known = right if shifts[0] else left
+            if known.unknowns or known.unit.si != _KELVIN:
+                return None
+            return Expr(known.unit.si) if known.unit.dims[-1] else Expr(_CELSIUS)
+        if left.unknowns or right.unknowns or left.unit.si != _KELVIN or right.unit.si != _KELVIN:
+            return None
+        zeros = left.unit.dims[-1], right.unit.dims[-1]
+        if name == "sub" and zeros == (1, 1) and left.unit == right.unit:
+            return Expr(Unit((*left.unit.dims[:-1], 0), left.unit.scale))
+        if zeros == (1, 0) or (name == "add" and zeros == (0, 1)):
+            warm, rise = (left, right) if zeros[0] else (right, left)
+            return Expr(warm.unit) if warm.unit.scale == rise.unit.scale else None
+        return None
 
     def _product(self, i: int, name: str, ids: tuple[int, ...], origin: Origin | None) -> Expr:
         g, every = self.g, self.all

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.analysis.units.recording import is_checking, pin, remember
-from archimedes.analysis.units.unit import OFFSETS, Unit, UnitsError, parse_unit
 from archimedes.checks import is_traced
+from archimedes.errors import UnitsError
+from archimedes.physical_units import Unit, parse_unit
 from archimedes.symbolic import current_trace, is_tracing, wrap
 
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike
 
-__all__ = ["quantity", "read_quantity"]
+__all__ = ["declare", "quantity"]
 
 
 def quantity(value: ArrayLike, unit: str) -> Any:
@@ -52,7 +52,7 @@ def quantity(value: ArrayLike, unit: str) -> Any:
     (30.48, 293.15)
     """
     known = parse_unit(unit)
-    offset = OFFSETS.get(unit.strip(), 0.0)
+    offset = known.offset
     if is_traced(value):
         return _convert_traced(value, known, offset)
     array = np.asarray(value)
@@ -77,17 +77,18 @@ def _convert_traced(value: Any, unit: Unit, offset: float) -> Any:
     return value * factor + pin(offset, unit.si, wrap, graph)
 
 
-_QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)")
+def declare(value: Any, unit: str) -> Any:
+    """Return a value as it is; a check of units learns the unit of a traced one.
 
+    For what comes out of tables and fits, whose numbers have no units in the source.
 
-def read_quantity(text: str) -> tuple[float, str]:
-    """Return the number and the unit of a text such as ``"5 lbm"``.
-
-    >>> read_quantity("5 lbm"), read_quantity("1e-3")
-    ((5.0, 'lbm'), (0.001, ''))
+    Parameters
+    ----------
+    value : float or array
+        In the SI unit of `unit`.
+    unit : str
+        Its unit.
     """
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
-        raise UnitsError(f"{text!r} is not a number with a unit: write '5 kg'")
-    parse_unit(match[2])
-    return float(match[1]), match[2]
+    if not is_checking() or not is_traced(value):
+        return value
+    return value + pin(0.0, parse_unit(unit), wrap, current_trace().graph)

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.analysis.units.source import HERE, Place, stands_in_product
-from archimedes.analysis.units.unit import Unit, parse_unit
 from archimedes.graph.digests import constant_key
 from archimedes.graph.dtypes import B8, F32, F64
 from archimedes.graph.ops import ARITY, CODES, CONST, TABLE
 from archimedes.graph.program import FIRST_REFERENCE, Graph, origins
+from archimedes.physical_units import Unit, parse_unit
 from archimedes.symbolic.core.user_frames import is_user_code
 
 _MUL, _DIV = CODES["mul"], CODES["div"]

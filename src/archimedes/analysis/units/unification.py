@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from archimedes.analysis.units.unit import PLAIN, Rational, Unit, whole
+from archimedes.physical_units import PLAIN, Rational, Unit, whole
 
 __all__ = ["Expr", "Unknowns", "plain"]
 
@@ -50,7 +50,7 @@ plain = Expr(PLAIN)
 class Unknowns:
     """Unknown units and what is known of them so far.
 
-    >>> from archimedes.analysis.units.unit import parse_unit
+    >>> from archimedes.physical_units import parse_unit
     >>> unknowns = Unknowns()
     >>> x = unknowns.new()
     >>> unknowns.equate(x * Expr(parse_unit("s")), Expr(parse_unit("m")))

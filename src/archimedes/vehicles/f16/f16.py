@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.analysis.units.quantity import declare
 from archimedes.checks import as_array, check_struct
 from archimedes.environment.tables import read_tables
 from archimedes.function import interpolant
@@ -149,7 +150,8 @@ class F16Aerodynamics:
             Position of the centre of mass in fractions of the chord. 0.35 is the reference point;
             in front of it (smaller values) the aircraft is more stable.
         """
-        c_F, c_M = self.coefficients(around, elevator, aileron, rudder, xcg)
+        coefficients = self.coefficients(around, elevator, aileron, rudder, xcg)
+        c_F, c_M = (declare(c, "") for c in coefficients)
         push = (around.dynamic_pressure * self.area)[..., None]
         return push * c_F, push * c_M * np.array([self.span, self.chord, self.span])
 
@@ -230,7 +232,7 @@ class F16Engine:
         military = MILITARY(mach, alt)
         below = IDLE(mach, alt) + (military - IDLE(mach, alt)) * power / 50.0
         above = military + (MAXIMUM(mach, alt) - military) * (power - 50.0) / 50.0
-        return np.where(power < 50.0, below, above)
+        return declare(np.where(power < 50.0, below, above), "N")
 
 
 SLUG, SLUG_FT2 = 14.593902937206364, 1.3558179483314004
