@@ -38,6 +38,8 @@ __all__ = ["KinematicsResult", "inverse_kinematics"]
 START, GROW, SHRINK, LEAST, MOST = 1e-2, 4.0, 0.1, 1e-13, 1e12
 #: In place of the largest entry of A'A where nothing moves.
 SMALLEST = 1e-300
+#: An error of 1 rad counts as much as one of so many m.
+ANGLE_WEIGHT = 1.0
 
 
 @struct
@@ -134,6 +136,7 @@ def inverse_kinematics(
     check_shape(scale, "weights, linear part first,", (), (6,))
     check_finite(scale, "weights")
     scale = np.zeros(6) + scale
+    scale = np.concatenate([scale[:3], ANGLE_WEIGHT * scale[3:]])
     offsets, lower, upper = straight_limits(model)
 
     def missing(q: Vector) -> Array:

@@ -173,7 +173,10 @@ class Rotors:
         A = self.allocation()
         if working is not None:
             A = A * working
-        wanted = np.concatenate([np.reshape(thrust, (1,)), moment])
+        # Moments as forces at the mean distance of the rotors: what is small is small in N.
+        arm = np.sqrt(np.mean(np.sum(as_array(self.positions) ** 2, axis=1)))
+        A = np.concatenate([A[:1], A[1:] / arm])
+        wanted = np.concatenate([np.reshape(thrust, (1,)), moment / arm])
         # A little is added to the diagonal: with rotors missing, some moments cannot be made.
         square = matmul(A, A.T)
         squares = A.T @ np.linalg.solve(square + 1e-12 * np.trace(square) * np.eye(4), wanted)

@@ -459,7 +459,9 @@ def two_stage_rocket(payload: float = 500.0, world: object | None = None) -> Roc
         0.0, 14.0, 0.9, 1700.0, 22500.0, thrust=4.6e5, specific_impulse=305.0, exit_area=0.45
     )
     second = cylindrical_stage(14.0, 5.0, 0.9, 450.0, 4600.0, thrust=3.2e4, specific_impulse=340.0)
-    nose = MassProperties(payload, np.array([20.0, 0.0, 0.0]), payload * np.eye(3))
+    gyration = 1.0  # radius of gyration of the payload in m
+    inertia = payload * gyration**2 * np.eye(3)
+    nose = MassProperties(payload, np.array([20.0, 0.0, 0.0]), inertia)
     world = RotatingEarth() if world is None else world
     aero = RocketAerodynamics(area=np.pi * 0.9**2)
     return Rocket((first, second), nose, aero, world=world)
