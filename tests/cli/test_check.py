@@ -125,7 +125,7 @@ def test_a_wrong_unit_is_a_finding_with_its_line(tmp_path, capsys):
         ("model.txt", "x", "the name must end in .json, .mjcf, .py"),
         ("none.py", None, "no such file"),
         ("other.yaml", "a: 1", "a vehicle has the key 'type', a flight the key 'vehicle'"),
-        ("bad.py", "def f(:", "must be Python"),
+        ("bad.py", "def f(:", "bad.py:1: cannot be read: "),
         ("wrong.py", "1 / 0", "cannot be run: ZeroDivisionError: division by zero"),
     ],
 )

@@ -50,16 +50,11 @@ class Checked:
 def run(options: argparse.Namespace) -> int:
     """Check the files; the status is 0 where everything fits and 1 where something does not."""
     options.json = options.json or options.format == "json"
-    findings: list[Finding] = []
-    checked: list[str] = []
+    paths = [find_input(file) for file in options.file]
+    findings, checked = find_frames([path for path in paths if path.suffix.lower() == ".py"])
     unchecked: list[str] = []
-    for file in options.file:
-        path = find_input(file)
-        kind = KINDS.get(path.suffix.lower())
-        if kind is None:
-            known = ", ".join(sorted(KINDS))
-            raise answers.CommandError(f"{path}: the name must end in {known}", status=2)
-        result = kind(path, options)
+    for path in paths:
+        result = KINDS[path.suffix.lower()](path, options)
         findings += result.findings
         checked += [f"{path}: {what}" for what in result.checked]
         unchecked += [f"{path}: {what}" for what in result.unchecked]
@@ -71,11 +66,30 @@ def run(options: argparse.Namespace) -> int:
 
 
 def find_input(file: Path) -> Path:
-    """Return a file that can be read; every failure has the status 2."""
+    """Return a file of a kind that is checked; every failure has the status 2."""
     try:
-        return answers.input_file(file, 64 * 2**20)
+        path = answers.input_file(file, 64 * 2**20)
     except answers.CommandError as error:
         raise answers.CommandError(str(error), status=2) from None
+    if path.suffix.lower() not in KINDS:
+        known = ", ".join(sorted(KINDS))
+        raise answers.CommandError(f"{path}: the name must end in {known}", status=2)
+    return path
+
+
+def find_frames(models: list[Path]) -> tuple[list[Finding], list[str]]:
+    """Check the frames of models by their text, all together: they may import each other."""
+    if not models:
+        return [], []
+    from archimedes.analysis.frames.check import check_frames
+
+    report = check_frames(models)
+    for finding in report:
+        if finding.message.startswith("cannot be read"):
+            raise answers.CommandError(
+                f"{finding.file}:{finding.line}: {finding.message}", status=2
+            )
+    return list(report), [f"{path}: frames" for path in models]
 
 
 def plural(count: int, word: str) -> str:
@@ -94,17 +108,8 @@ PHYSICS = (
 
 
 def check_model(path: Path, options: argparse.Namespace) -> Checked:
-    """Check the frames of a Python file by its text, and the units of what it defines."""
-    from archimedes.analysis.frames import check_frames
-
+    """Check the units of what a Python file defines."""
     result = Checked([], [], [])
-    try:
-        result.findings.extend(check_frames(path))
-    except SyntaxError as error:
-        raise answers.CommandError(
-            f"{path}:{error.lineno}: {error.msg}; it must be Python", status=2
-        ) from None
-    result.checked.append("frames")
     module, calls = run_model(path, options)
     calls = [*calls, *uncalled(module, {call.function for call in calls}, result)]
     for call in calls:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.analysis.units.quantity import declare
 from archimedes.checks import as_finite, check_struct, concrete
 from archimedes.function import interpolant
 from archimedes.tree import field, struct
@@ -72,8 +71,6 @@ class Air:
         density : array_like
             Density in kg/m^3.
         """
-        temperature, pressure = declare(temperature, "K"), declare(pressure, "Pa")
-        density = declare(density, "kg/m^3")
         beta, S = _SUTHERLAND
         speed_of_sound = np.sqrt(GAMMA * pressure / density)
         viscosity = beta * temperature * np.sqrt(temperature) / (temperature + S)
