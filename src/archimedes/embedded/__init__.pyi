@@ -5,4 +5,6 @@ from archimedes.embedded.qemu import EmulatedRun as EmulatedRun
 from archimedes.embedded.qemu import run_in_qemu as run_in_qemu
 from archimedes.embedded.resource_report import ResourceReport as ResourceReport
 from archimedes.embedded.resource_report import report as report
+from archimedes.embedded.wasm_project import WasmModule as WasmModule
+from archimedes.embedded.wasm_project import wasm_module as wasm_module
 from archimedes.errors import CodegenError as CodegenError

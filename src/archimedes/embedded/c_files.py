@@ -266,7 +266,7 @@ TARGETS = {
 def target_named(name: str) -> Target:
     """Return a target by its name; an unknown name is an error that lists all of them."""
     remedy = "for another kind of project give template=, a folder with templates of your own"
-    check_choice(name, "target", TARGETS, remedy, CodegenError)
+    check_choice(name, "target", [*TARGETS, "wasm"], remedy, CodegenError)
     return TARGETS[name]
 
 

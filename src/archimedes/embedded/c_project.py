@@ -171,9 +171,10 @@ def codegen(
     optimize: str = "speed",
     debug: bool = False,
 ) -> CProject | WasmModule:
-    """Generate a small C project from a function, with the same bits as in Python.
+    """Generate a C project or a WebAssembly module from a function, with the bits of Python.
 
-    ``<name>_step(in, out, work)`` computes; ``<name>_init`` sets the default inputs.
+    In C, ``<name>_step(in, out, work)`` computes and ``<name>_init`` sets the default inputs. With
+    ``target="wasm"``, ``<name>.js`` loads ``<name>.wasm`` in browsers and in Node.
 
     Parameters
     ----------
@@ -199,8 +200,10 @@ def codegen(
         Options of :class:`archimedes.embedded.preparation.Options`.
     verify : bool, optional
         Compile the code here and compare its results with Python's.
-    target : {"c", "arduino", "cortex-m"}, optional
-        What the project is for.
+    target : {"c", "arduino", "cortex-m", "wasm"}, optional
+        What the project is for. Options of "wasm" are ``batch`` (True: a function of many
+        instances too), ``simd`` (False: it computes them in pairs), ``adaptive`` and
+        ``max_iterations``.
     name : str, optional
         Name of the C functions. By default that of `func`.
     parameters : str or sequence of str, optional
@@ -221,8 +224,8 @@ def codegen(
 
     Returns
     -------
-    CProject
-        The files, with methods to compile and run them.
+    CProject or WasmModule
+        The files; those of C with methods to compile and run them.
 
     Examples
     --------

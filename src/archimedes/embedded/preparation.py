@@ -140,7 +140,7 @@ def prepare(
         if not str(error).startswith(f"{compiled.signature.name}():"):
             raise
         raise CodegenError(f"codegen: the example arguments do not fit: {error}") from error
-    _check_graph(recording.graph, title, options)
+    _check_graph(recording.blocks, title, options)
     _report_integers(recording, dynamic)
     return Prepared(
         name=title,
@@ -225,9 +225,9 @@ def _check_results(recording: Recording) -> None:
 
 def _report_integers(recording: Recording, arguments: dict[str, Any]) -> None:
     """Warn of examples that are Python ints but are used as floats: they become integers in C."""
-    g = recording.graph
+    g = recording.blocks
     paths = [p for name, value in arguments.items() for p in tree.paths(value, name)]
-    for path, spec, start in zip(paths, recording.leaves, recording.offsets()):
+    for path, spec, start in zip(paths, recording.leaves, recording.block_offsets()):
         if spec.code != I64 or not spec.weak:
             continue
         users = [k for k in g.live() if g.inputs[start] in g.operands(k)]

@@ -35,7 +35,10 @@ _SCALARS = {F64: "number", F32: "number", I64: "bigint", B8: "boolean"}
 #: Example values of leaves up to this size are in the layout; all are in the module.
 SHOWN = 64
 #: Names that files may have.
-_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+_FILE = re.compile(r"\w[\w.-]*\Z")
+#: Tells Node that scripts are ES modules; one that is there already stays.
+PACKAGE = "package.json"
+_PACKAGE = '{"private": true, "type": "module"}\n'
 
 
 def read_template(name: str) -> str:
@@ -83,7 +86,7 @@ class WasmModule:
     ...     return k * x
     >>> module = arc.codegen(gain, (1.0, 2.0), target="wasm")
     >>> sorted(module.files)
-    ['gain.d.ts', 'gain.html', 'gain.js', 'gain.wasm']
+    ['gain.d.ts', 'gain.html', 'gain.js', 'gain.wasm', 'package.json']
     >>> module.wasm[:4]
     b'\\x00asm'
     """
@@ -107,6 +110,8 @@ class WasmModule:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, content in self.files.items():
+                if name == PACKAGE and (folder / name).exists():
+                    continue
                 data = content if isinstance(content, bytes) else content.encode()
                 (folder / name).write_bytes(data)
         except OSError as error:
@@ -223,7 +228,7 @@ def make_wasm(
     """Write recorded functions as a module and its files."""
     if not _FILE.match(name):
         raise CodegenError(
-            f"codegen: name={name!r} is no name of a file: use letters, digits, _, - and ."
+            f"codegen: name={name!r} cannot be the name of a file: use letters, digits, _, - and ."
         )
     single = _is_single(float_type)
     descriptions = {key: _Description(x, return_names, single) for key, x in functions.items()}
@@ -243,6 +248,7 @@ def make_wasm(
         f"{name}.js": _javascript(made),
         f"{name}.d.ts": _declarations(descriptions, types),
         f"{name}.html": page_text(made),
+        PACKAGE: _PACKAGE,
     }
     return dataclasses.replace(made, files=files)
 
@@ -286,6 +292,12 @@ def _tree(treedef: TreeDef, numbers: Iterator[int | None]) -> dict[str, Any]:
     if not children and treedef.kind.cls is type(None):
         return {"fixed": True}
     labels = treedef.kind.labels(treedef.aux, len(children))
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise CodegenError(
+                f"codegen: {labels[names.index(name)]} and {labels[k]} have the same name in "
+                "JavaScript, where keys are text: rename one of them"
+            )
     return {"object": [list(x) for x in zip(names, children, labels)]}
 
 

@@ -9,9 +9,10 @@ async function read(url) {
   return response.arrayBuffer();
 }
 
-/** Load the module: the file beside this one, or other bytes (ArrayBuffer, typed array, WebAssembly.Module). */
-export async function load(source) {
-  return ArcWasm.instantiate(layout, source ?? (await read(new URL(`./${file}`, import.meta.url))));
+/** Load the module: the file beside this one, one at another URL, or bytes (or a WebAssembly.Module). */
+export async function load(source = `./${file}`) {
+  const isAddress = typeof source === "string" || source instanceof URL;
+  return ArcWasm.instantiate(layout, isAddress ? await read(new URL(source, import.meta.url)) : source);
 }
 
 export { layout };

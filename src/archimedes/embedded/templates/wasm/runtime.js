@@ -18,7 +18,7 @@ const ArcWasm = (() => {
       const length = Array.isArray(value) || ArrayBuffer.isView(value) ? `(${value.length})` : "";
       return `${typeof name === "string" && name ? name : typeof value}${length}`;
     }
-    return typeof value === "string" ? `the string ${JSON.stringify(value)}` : `${typeof value} ${value}`;
+    return typeof value === "string" ? `the string ${JSON.stringify(value)}` : `${typeof value} ${String(value)}`;
   }
 
   function wrong(path, wanted, value) {
@@ -145,6 +145,7 @@ const ArcWasm = (() => {
 
   class Batch {
     constructor(fn, n, shared) {
+      if (!fn.layout.batch) throw new TypeError(`${fn.name} was generated without a batch: leave out options={"batch": False}`);
       if (!Number.isInteger(n) || n < 0) throw wrong("batch", "a number of instances", n);
       const { inputs, outputs } = fn.layout;
       for (const path of shared) {

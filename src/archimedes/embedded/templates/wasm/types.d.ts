@@ -29,5 +29,5 @@ export interface Model {{
 {only}}}
 
 export const layout: object;
-/** Load the module: the file beside the script, or other bytes. */
-export function load(source?: BufferSource | WebAssembly.Module): Promise<Model>;
+/** Load the module: the file beside the script, one at another URL, or bytes. */
+export function load(source?: string | URL | BufferSource | WebAssembly.Module): Promise<Model>;
