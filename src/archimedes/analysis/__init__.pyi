@@ -1,5 +1,8 @@
 from archimedes.analysis.findings import Finding as Finding
 from archimedes.analysis.findings import Report as Report
+from archimedes.analysis.precision.report import LineError as LineError
+from archimedes.analysis.precision.report import PrecisionReport as PrecisionReport
+from archimedes.analysis.precision.report import ResultError as ResultError
 from archimedes.analysis.ranges.arguments import Interval as Interval
 from archimedes.analysis.ranges.bounds import Bounds as Bounds
 from archimedes.analysis.ranges.bounds import bounds as bounds

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike
 from archimedes.embedded import c_files
 from archimedes.embedded.c_model import Model, make_model
 from archimedes.embedded.c_structs import fixed_values, scalars
+from archimedes.embedded.mixed_types import pair_states, with_double
 from archimedes.embedded.preparation import Options, Prepared, as_compiled, prepare
 from archimedes.embedded.verification import HostLibrary, Verification, verify_model
 from archimedes.errors import CodegenError
@@ -170,6 +171,7 @@ def codegen(
     template: str | Path | None = None,
     optimize: str = "speed",
     debug: bool = False,
+    double: Sequence[str] = (),
 ) -> CProject | WasmModule:
     """Generate a C project or a WebAssembly module from a function, with the bits of Python.
 
@@ -221,6 +223,10 @@ def codegen(
     debug : bool, optional
         Print what was generated: the number of statements, the structs, values that became part of
         the code, and the files. False by default.
+    double : sequence of str, optional
+        With ``float_type=np.float32``: what stays double, arguments and results by their names
+        (``"x.P"``) and lines of source (``"filter.py:12"``), as
+        :meth:`archimedes.Compiled.precision` lists them.
 
     Returns
     -------
@@ -253,6 +259,7 @@ def codegen(
             "parameters": parameters,
             "state": state,
             "template": template,
+            "double": double,
         }
         module = generate(
             func,
@@ -275,7 +282,16 @@ def codegen(
     types = scalars(float_type, int_type)
     kind = c_files.target_named(target)
     compiled = as_compiled(func, static_argnums, static_argnames)
-    prepared = prepare(compiled, args, kwargs, name, settings, optimize)
+    prepared = prepare(compiled, args, kwargs, name, settings, optimize, lines=bool(double))
+    return_names = prepared.return_names if return_names is None else tuple(return_names)
+    if double:
+        if types.float_type == np.float64:
+            raise CodegenError(
+                f"codegen: double={double!r} says what stays double in a program of float32: give "
+                "float_type=np.float32 too"
+            )
+        prepared = with_double(prepared, pair_states(double, state), return_names)
+        types = scalars(float, int_type)
     original = settings.layout == "original"
     if original:
         prepared = dataclasses.replace(prepared, name=prepared.name + c_files.KERNEL)
@@ -285,7 +301,7 @@ def codegen(
         settings,
         parameters=(parameters,) if isinstance(parameters, str) else tuple(parameters),
         state=state,
-        return_names=prepared.return_names if return_names is None else tuple(return_names),
+        return_names=return_names,
         input_notes=_check_descriptions(input_descriptions, "input_descriptions"),
         output_notes=_check_descriptions(output_descriptions, "output_descriptions"),
     )

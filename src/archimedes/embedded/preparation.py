@@ -105,13 +105,14 @@ def prepare(
     name: str | None,
     options: Options,
     optimize: str,
+    lines: bool = False,
 ) -> Prepared:
     """Record ``func`` on the example arguments and check that C can do all of it.
 
-    ``optimize`` says from which size on arrays are loops. With the option ``traceability`` the
-    graph knows which line of Python each node comes from.
+    ``optimize`` says from which size on arrays are loops. With ``lines``, or the option
+    ``traceability``, the graph knows which line of Python each node comes from.
     """
-    lines = options.traceability
+    lines = lines or options.traceability
     title = name or compiled.name
     if not isinstance(args, (tuple, list)):
         raise CodegenError(

@@ -12,13 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from archimedes.analysis.precision.analysis import examine
+from archimedes.analysis.precision.repeated_steps import repeat_steps
+from archimedes.analysis.precision.report import PrecisionReport
+from archimedes.checks import check_whole
 from archimedes.embedded.boards import FLAGS, FOLDER, ToolError, board_named, run_tool
 from archimedes.embedded.c_files import write_sources
 from archimedes.embedded.c_model import Model
 from archimedes.embedded.c_project import CProject, make_c_project
+from archimedes.embedded.c_structs import Member, Root
 from archimedes.embedded.qemu import EmulatedRun, run_in_qemu
 from archimedes.embedded.traceability import LineNotes, TracedLines
 from archimedes.errors import CodegenError
+from archimedes.graph.dtypes import DTYPES
 
 __all__ = ["ResourceReport", "report"]
 
@@ -69,6 +77,8 @@ class ResourceReport:
         Lines of Python that the lines of the C file come from.
     run : EmulatedRun, optional
         One call on the emulated board, library included.
+    precision : PrecisionReport, optional
+        Digits that a project of float32 loses at its example arguments.
 
     Examples
     --------
@@ -97,6 +107,7 @@ class ResourceReport:
     primitives: Mapping[str, int]
     traceability: tuple[TracedLines, ...]
     run: EmulatedRun | None = None
+    precision: PrecisionReport | None = None
 
     @property
     def total_operations(self) -> int:
@@ -121,6 +132,8 @@ class ResourceReport:
         count = len(self.traceability)
         traced = f"{count} groups of lines" if count else "not recorded"
         lines.append(f"  traced      {traced}")
+        if self.precision is not None:
+            lines.append(f"  float32     {_digits(self.precision)}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -153,7 +166,41 @@ class ResourceReport:
                 f"## Where the lines of {self.name}.c come from",
                 _table((f"{self.name}.c", "Python", "statement"), rows),
             ]
+        if self.precision is not None:
+            parts += _precision_section(self.precision)
         return "\n\n".join(parts) + "\n"
+
+
+def _digits(report: PrecisionReport) -> str:
+    """Say in a line what float32 costs."""
+    if not report.results:
+        return "no results"
+    worst = max(report.results, key=lambda result: result.relative)
+    text = f"{worst.digits:.1f} digits of {worst.name} are right, the worst result"
+    if report.double:
+        text += f"; {report.double_error:.1e} with double for {', '.join(report.double)}"
+    return text
+
+
+def _precision_section(report: PrecisionReport) -> list[str]:
+    """Return the errors of a project of float32 as parts of a page."""
+    results = [
+        (r.name, f"{r.value:.9g}", f"{r.computed:.9g}", f"{r.relative:.1e}", f"{r.digits:.1f}")
+        for r in report.results
+    ]
+    parts = [
+        f"## Digits of {report.about} in {report.dtype}, at the example arguments",
+        _table(("result", report.against, report.dtype, "relative error", "digits"), results),
+    ]
+    findings = [(f"{Path(f.file).name}:{f.line}", f.message, f"`{f.expression}`") for f in report]
+    if findings:
+        parts.append(_table(("line", "what is lost and what helps", "statement"), findings))
+    if report.double:
+        parts.append(
+            f"In double: {', '.join(report.double)}. The relative error is then "
+            f"{report.double_error:.1e}: `codegen(..., double={list(report.double)})`."
+        )
+    return parts
 
 
 def _sorted(counts: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -179,6 +226,7 @@ def report(
     board: str = "cortex-m4",
     optimize: str = "-O2",
     emulate: bool = False,
+    steps: int = 1000,
     **options: Any,
 ) -> ResourceReport:
     """Measure what generated code takes on a target.
@@ -199,6 +247,9 @@ def report(
         function is also generated that way).
     emulate : bool, optional
         Also run the example on the board. False by default.
+    steps : int, optional
+        Steps after which the digits of a project of float32 are counted, if it has a state; its
+        other inputs keep their example values. 1000 by default.
     **options
         Options of :func:`codegen`, for a function.
 
@@ -241,7 +292,34 @@ def report(
         primitives=dict(_sorted(stats.primitives)),
         traceability=traceability_table(project),
         run=run,
+        precision=_examine(project, check_whole(steps, "report: steps", 1)),
     )
+
+
+def _examine(project: CProject, steps: int) -> PrecisionReport | None:
+    """Return what a project of float32 loses at its example arguments, after steps of its state."""
+    model, recording, about = project.model, project.prepared.recording, project.name
+    if model.types.float_type == np.float64:
+        return None
+    state = [
+        (x.number, y.number)
+        for a, b in model.state
+        for x, y in zip(_under(model.inputs, a), _under(model.outputs, b))
+    ]
+    if state and steps > 1:
+        recording, about = repeat_steps(recording, state, steps), f"{about} after {steps:,} steps"
+    samples = [
+        np.asarray(value, dtype=DTYPES[leaf.code]).reshape(1, *leaf.shape)
+        for value, leaf in zip(model.values, model.leaves)
+    ]
+    paths = {member.number: member.path for member in model.outputs.members}
+    names = [paths.get(k, "") for k in range(len(model.out_leaves))]
+    return examine(about, recording, samples, result_names=names)
+
+
+def _under(root: Root, name: str) -> list[Member]:
+    """Return the leaves of an argument or result by its name in C."""
+    return [m for m in root.members if m.access == name or m.access.startswith(f"{name}.")]
 
 
 def _example(project: CProject, board: str) -> tuple[Any, ...]:

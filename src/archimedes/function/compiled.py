@@ -355,10 +355,10 @@ class Compiled(RecordedFunction[P, R]):
             The arithmetic to examine. float32 is compared with float64, float64 with double-double
             (32 digits).
         ranges : mapping, optional
-            Ranges of arguments by their names, ``{"x": (-1.0, 1.0), "u.throttle": (0.0, 1.0)}``:
-            pairs of numbers, or of arrays of the argument's shape. The function is examined at
-            corners, special and random points of them. Arguments that are not named keep the value
-            given.
+            Ranges of arguments by their names, as :meth:`bounds` takes them:
+            ``{"x": (-1.0, 1.0), "u.throttle": (0.0, 1.0)}``. The function is examined at corners,
+            special and random points of them, and interval arithmetic says what is proven for all
+            of them. Arguments that are not named keep the value given.
         rtol : float, optional
             Relative error that results may have: 1e-4 for float32 and 1e-10 for float64 by default.
         atol : float, optional

@@ -44,15 +44,24 @@ def _is_square(g: Graph, i: int) -> bool:
     )
 
 
-def _ancestors(g: Graph, i: int, most: int = 400) -> set[int]:
+def _terms(g: Graph, i: int, most: int = 400) -> set[int]:
+    """Return the nodes that a sum of products and quotients is made of."""
     found: set[int] = set()
     waiting = [i]
     while waiting and len(found) < most:
         i = waiting.pop()
         if i not in found:
             found.add(i)
-            waiting += g.operands(i)
+            waiting += g.operands(i) if _name(g, i) in (*_SCALING, *_SUMS) else ()
     return found
+
+
+def _is_share(g: Graph, i: int) -> bool:
+    """Return whether a value is a part of a sum, p/(p + r)."""
+    if _name(g, i) != "div":
+        return False
+    part, whole = g.operands(i)
+    return _name(g, whole) == "add" and part in g.operands(whole)
 
 
 def advise(node: NodeError, arguments: bool) -> str:
@@ -121,7 +130,12 @@ def _advise_sum(node: NodeError, arguments: bool) -> str:
             "subtract the mean before squaring: np.mean((x - np.mean(x))**2); for two squares, "
             "a**2 - b**2 is (a - b)*(a + b)"
         )
-    if node.key and (first in _ancestors(g, b) or second in _ancestors(g, a)):
+    if one and any(_is_share(g, j) for j in (a, b)):
+        return (
+            "1 - p/(p + r) is r/(p + r); for a covariance use the Joseph form (I - K H) P "
+            "(I - K H)' + K R K'"
+        )
+    if a in _terms(g, b) or b in _terms(g, a):
         return (
             "a value is reduced by a multiple of itself, as a covariance is by its measurement: "
             "use the Joseph form (I - K H) P (I - K H)' + K R K' or propagate a square root of P, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,20 @@ from archimedes.analysis.precision.diagnosis import diagnose, line_errors
 from archimedes.analysis.precision.execution import Execution
 from archimedes.analysis.precision.mixed import MixedPrograms, Programs, find_double
 from archimedes.analysis.precision.report import PrecisionReport
-from archimedes.analysis.precision.results import Comparison, describe_results, relative_errors
-from archimedes.analysis.precision.sampling import read_ranges, sample
+from archimedes.analysis.precision.results import (
+    Comparison,
+    describe_results,
+    find_floors,
+    relative_errors,
+)
+from archimedes.analysis.precision.sampling import sample
 from archimedes.analysis.precision.sources import Sources
 from archimedes.analysis.precision.statistics import Statistics, split
+from archimedes.analysis.ranges.arguments import read_arguments
+from archimedes.analysis.ranges.bounds import PROOFS, bound_recording
 from archimedes.backends.protocol import estimate_work
 from archimedes.errors import TraceError
-from archimedes.function.recorded_function import RecordedFunction
+from archimedes.function.compiled import Compiled
 from archimedes.function.recording import Recording
 from archimedes.graph.blocks.interfaces import Form
 from archimedes.graph.dtypes import DTYPES
@@ -32,13 +40,15 @@ from archimedes.symbolic.core.user_frames import recording_lines
 RTOL = {"float32": 1e-4, "float64": 1e-10}
 #: Samples of arguments out of ranges, and operations that they may take together.
 SAMPLES = 256
+#: Boxes that ranges are divided into for proofs.
+BOXES = 64
 _MUCH_WORK = 4_000_000
 #: Sources that are examined one by one; those with smaller errors are examined together.
 _SOURCES = 24
 
 
 def precision(
-    function: RecordedFunction[..., Any],
+    function: Compiled[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     *,
@@ -54,18 +64,28 @@ def precision(
             f"{function.name}.precision: call it outside of functions that are being recorded, "
             "with plain numbers"
         )
-    with recording_lines():
-        leaves, recording, _ = function.lookup(args, kwargs)
+    ends = None
+    if ranges is None:
+        with recording_lines():
+            leaves, recording, _ = function.lookup(args, kwargs)
+        samples = [
+            np.asarray(x, dtype=DTYPES[spec.code]).reshape(1, *spec.shape)
+            for x, spec in zip(leaves, recording.leaves)
+            if spec.traced
+        ]
+    else:
+        recording, ends, names = read_arguments(function, ranges, args, kwargs)
+        samples = sample_ranges(recording, ends, names)
     code = getattr(function.function, "__code__", None)
     definition = (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
     return examine(
         function.name,
         recording,
-        leaves,
+        samples,
+        ends=ends,
         definition=definition,
-        return_names=function.return_names,
+        result_names=_result_paths(recording, function.return_names),
         dtype=dtype,
-        ranges=ranges,
         rtol=rtol,
         atol=atol,
         digits=digits,
@@ -75,47 +95,48 @@ def precision(
 def examine(
     name: str,
     recording: Recording,
-    leaves: Sequence[Any],
+    samples: Sequence[np.ndarray],
     *,
+    ends: np.ndarray | None = None,
     definition: tuple[str, int] = ("", 0),
-    return_names: Sequence[str] | None = None,
+    result_names: Sequence[str] | None = None,
     dtype: DTypeLike = np.float32,
-    ranges: Mapping[str, Any] | None = None,
     rtol: float | None = None,
     atol: float = 0.0,
     digits: float | None = None,
 ) -> PrecisionReport:
-    """Examine a recording, made with the lines of its nodes, on the leaves of its arguments."""
+    """Examine a recording, made with the lines of its nodes, on samples of its traced arguments.
+
+    ``samples`` have an axis of them in front. ``ends`` (2, numbers) are the ranges they are from,
+    for which proofs are tried. ``result_names`` name the leaves of the result.
+    """
     low, high = _arithmetics(dtype)
     rtol = _tolerance(low, rtol, digits)
+    graph, count = recording.blocks, len(samples[0]) if samples else 1
     traced = [k for k, spec in enumerate(recording.leaves) if spec.traced]
-    names, specs = [recording.names[k] for k in traced], [recording.leaves[k] for k in traced]
-    values = [leaves[k] for k in traced]
-    graph = recording.blocks
-    most = int(np.clip(_MUCH_WORK // max(1, estimate_work(graph)), 9, SAMPLES))
-    bounds = read_ranges(names, specs, values, ranges or {})
-    samples, count = sample(bounds, specs, most if ranges else 1)
-    forms = [form for form, spec in zip(recording.forms(), recording.leaves) if spec.traced]
-    sources = Sources(graph, [n for n, form in zip(names, forms) for _ in range(form.width)])
+    names, forms = recording.names, recording.forms()
+    sources = Sources(graph, [names[k] for k in traced for _ in range(forms[k].width)])
+    forms = [forms[k] for k in traced]
     short, long = (Execution(a, compiled=high is DOUBLE) for a in (low, high))
     outs = [_run(e, graph, forms, samples, count) for e in (short, long)]
-    compared = _compare(recording, outs, count, atol)
     statistics = Statistics(short, long, sources)
+    programs = Programs(recording, samples, count)
+    compared = _compare(recording, outs, programs, statistics if low is SINGLE else None, atol)
     failing = compared.worst > rtol
     effects: dict[int, float] | None = None
     double: list[int] = []
     double_error = 0.0
     if failing and low is SINGLE:
-        programs = Programs(recording, samples, count)
-        mixed = MixedPrograms(programs, sources, lambda x: _worst(x, compared.high, atol))
+        mixed = MixedPrograms(programs, sources, lambda x: _worst(x, compared, atol))
         effects, double, double_error = _search(mixed, _groups(statistics), rtol)
+    if not definition[0]:
+        lines = [(s.file, s.number) for s in sources.listed if s.file]
+        definition = lines[0] if lines else definition
     diagnosis = diagnose(statistics, effects, rtol, failing, definition)
-    shown = [
-        path
-        for path, out in zip(_result_paths(recording, return_names), recording.outs)
-        if out.spec.traced
-    ]
-    about = name if ranges is None else f"{name} at {count} samples of its ranges"
+    paths = recording.out_tree.paths("result") if result_names is None else result_names
+    shown = [path for path, out in zip(paths, recording.outs) if out.spec.traced]
+    about = name if ends is None else f"{name} at {count} samples of its ranges"
+    proven, sampled = _prove(recording, ends, low is SINGLE, statistics, count)
     return PrecisionReport(
         diagnosis.findings,
         about,
@@ -126,15 +147,52 @@ def examine(
         rtol=rtol,
         double=[_describe_source(sources, n) for n in double],
         double_error=double_error,
+        proven=proven,
+        sampled=sampled,
         notes=diagnosis.notes,
     )
 
 
-def _worst(results: list[np.ndarray], accurate: list[np.ndarray], atol: float) -> float:
+def sample_ranges(recording: Recording, ends: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
+    """Return samples of the traced arguments, as many as there is time for."""
+    traced = [k for k, spec in enumerate(recording.leaves) if spec.traced]
+    most = int(np.clip(_MUCH_WORK // max(1, estimate_work(recording.blocks)), 9, SAMPLES))
+    specs = [recording.leaves[k] for k in traced]
+    return sample(ends, [names[k] for k in traced], specs, most)
+
+
+def _prove(
+    recording: Recording,
+    ends: np.ndarray | None,
+    float32: bool,
+    statistics: Statistics,
+    count: int,
+) -> tuple[list[str], list[str]]:
+    """Return what intervals prove for all arguments in the ranges, and what they do not."""
+    if ends is None:
+        return [], []
+    boxes = int(np.clip(_MUCH_WORK // max(1, 100 * estimate_work(recording.blocks)), 1, BOXES))
+    bounds = bound_recording("", recording, ends, boxes=boxes, float32=float32)
+    proven, sampled = [], []
+    overflows = sum(node.overflows for node in statistics.nodes)
+    for statement, kind in PROOFS.values():
+        open_lines = [f for f in bounds.findings if f.kind == kind]
+        if not open_lines:
+            if kind != PROOFS["unknown"][1]:
+                proven.append(statement)
+            continue
+        shown = "; ".join(f"{PurePath(f.file).name}:{f.line}: {f.message}" for f in open_lines[:3])
+        more = f"; and {len(open_lines) - 3} more lines" if len(open_lines) > 3 else ""
+        seen = f" (at {count} samples: {overflows})" if kind == "overflow" else ""
+        sampled.append(f"{statement}{seen}: not proven for {shown}{more}")
+    return proven, sampled
+
+
+def _worst(results: list[np.ndarray], compared: Comparison, atol: float) -> float:
     """Return the largest relative error of results."""
     with np.errstate(all="ignore"):
-        errors = [a.astype(float) - b.astype(float) for a, b in zip(results, accurate)]
-    found = relative_errors(results, accurate, errors, atol)
+        errors = [a.astype(float) - b.astype(float) for a, b in zip(results, compared.high)]
+    found = relative_errors(results, compared.high, errors, compared.floors, atol)
     return max(float(x.max(initial=0.0)) for x in found)
 
 
@@ -202,10 +260,18 @@ def _run(
 
 
 def _compare(
-    recording: Recording, outs: Sequence[list[list[Any]]], count: int, atol: float
+    recording: Recording,
+    outs: Sequence[list[list[Any]]],
+    programs: Programs,
+    statistics: Statistics | None,
+    atol: float,
 ) -> Comparison:
-    """Put the outputs of both executions together to results, (samples, *shape), and compare."""
+    """Put the outputs of both executions together to results, (samples, *shape), and compare.
+
+    With ``statistics``, results that float64 itself cannot tell from zero are found.
+    """
     low, high, errors = [], [], []
+    count = programs.count
     at = 0
     forms = recording.out_forms()
     for out, form in zip(recording.outs, forms):
@@ -227,7 +293,12 @@ def _compare(
             errors.append((a.astype(float) - b.astype(float)) - rest)
         low.append(a)
         high.append(b)
-    return Comparison(low, high, errors, relative_errors(low, high, errors, atol))
+    floors = [np.zeros(x.shape) for x in high]
+    if statistics is not None:
+        largest = max((node.size for node in statistics.nodes), default=0.0)
+        floors = find_floors(high, programs.noise(), largest)
+    relative = relative_errors(low, high, errors, floors, atol)
+    return Comparison(low, high, errors, floors, relative)
 
 
 def _gather(

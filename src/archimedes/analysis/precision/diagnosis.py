@@ -63,6 +63,8 @@ def diagnose(
                 findings.append(Finding(file, line, text, source.argument, "digits"))
             continue
         texts = list(judge.line(number, by_source.get(number, ()), growth.get(number)))
+        if statistics.low.name == "float64":
+            texts = [text.replace("in double", "with more digits") for text in texts]
         if failing:
             file, line = (source.file, source.number) if source.file else definition
             findings += [Finding(file, line, text, source.text, "digits") for text in texts]
@@ -96,7 +98,7 @@ class _Judge:
         if effect <= _PART * self.rtol:
             return ""
         return (
-            f"rounding the argument {source.argument} to {self.low.name} alone costs the results a "
+            f"keeping the argument {source.argument} in {self.low.name} alone costs the results a "
             f"relative error of {effect:.1e}: subtract a reference before converting, choose a "
             "unit in which it is exact, or pass it in double"
         )
@@ -254,6 +256,8 @@ def line_errors(statistics: Statistics, effects: Mapping[int, float] | None) -> 
     found = []
     for number, nodes in by_source.items():
         source = statistics.sources.listed[number]
+        if source.argument:
+            continue
         effect = float("nan") if effects is None else effects.get(number, float("nan"))
         found.append(
             LineError(

@@ -38,18 +38,37 @@ class Programs:
         self._leaves = [
             np.ascontiguousarray(x, dtype=DTYPES[s.code]) for x, s in zip(leaves, specs)
         ]
-        self._count = count
+        self.count = count
         #: The program as it was recorded.
         self.graph = recording.blocks
 
-    def __call__(self, graph: Graph) -> list[np.ndarray]:
-        """Return the results of all samples."""
-        many = estimate_work(graph) * self._count > _MUCH_WORK
+    def __call__(self, graph: Graph, leaves: Sequence[np.ndarray] | None = None) -> list[Any]:
+        """Return the results of all samples, or of other ``leaves``."""
+        leaves = self._leaves if leaves is None else leaves
+        many = estimate_work(graph) * self.count > _MUCH_WORK
         backend = default_backend() if many else reference_backend()
         kernel = backend.build(Program(graph, self._inputs, self._outputs, "precision"))
-        outs = [np.empty((self._count, *t.shape), DTYPES[t.code]) for t in self._outputs]
-        kernel.call_batch(self._leaves, [True] * len(self._leaves), outs, self._count)
+        outs = [np.empty((self.count, *t.shape), DTYPES[t.code]) for t in self._outputs]
+        kernel.call_batch(leaves, [True] * len(leaves), outs, self.count)
         return outs
+
+    def noise(self) -> list[np.ndarray]:
+        """Return by how much the results change with the last bits of the arguments."""
+        exact = self(self.graph)
+        rng = np.random.default_rng(0)
+        changes = [np.zeros(x.shape) for x in exact]
+        for _ in range(2):
+            moved = [
+                x * (1.0 + np.finfo(float).eps * rng.choice([-1.0, 1.0], x.shape))
+                if x.dtype == np.float64
+                else x
+                for x in self._leaves
+            ]
+            for change, a, b in zip(changes, self(self.graph, moved), exact):
+                with np.errstate(all="ignore"):
+                    distance = np.abs(a.astype(float) - b.astype(float))
+                np.fmax(change, np.nan_to_num(distance, posinf=0.0), out=change)
+        return changes
 
 
 class MixedPrograms:

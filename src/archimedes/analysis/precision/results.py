@@ -50,16 +50,51 @@ class ResultError:
     sample: int
 
 
+#: A result of less than so many times its noise counts as zero.
+_NOISY = 16.0
+
+
+def find_floors(
+    high: Sequence[np.ndarray], noise: Sequence[np.ndarray], largest: float
+) -> list[np.ndarray]:
+    """Return what elements count as at least that float64 itself cannot tell from zero.
+
+    ``noise`` is by how much they change with the last bits of the arguments. Divided by the size of
+    a last bit it is the size of the terms that cancel, which is at most that of the ``largest``
+    number on the way.
+    """
+    found = []
+    for b, change in zip(high, noise):
+        if b.dtype.kind != "f":
+            found.append(np.zeros(b.shape))
+            continue
+        with np.errstate(all="ignore"):
+            is_zero = np.abs(b) <= _NOISY * change
+            terms = np.minimum(change / np.finfo(np.float64).eps, largest)
+        found.append(np.where(is_zero & np.isfinite(terms), terms, 0.0))
+    return found
+
+
+def _sizes(b: np.ndarray, floor: np.ndarray) -> np.ndarray:
+    """Return the sizes that elements of a result count as."""
+    sizes = np.where(np.isfinite(b), np.abs(b), 0.0).astype(float)
+    return np.maximum(np.maximum(sizes, LEAST_PART * sizes.max(initial=0.0)), floor)
+
+
 def relative_errors(
-    low: Sequence[np.ndarray], high: Sequence[np.ndarray], errors: Sequence[np.ndarray], atol: float
+    low: Sequence[np.ndarray],
+    high: Sequence[np.ndarray],
+    errors: Sequence[np.ndarray],
+    floors: Sequence[np.ndarray],
+    atol: float,
 ) -> list[np.ndarray]:
     """Return the relative error of each result, for each sample; arrays are (samples, *shape).
 
-    An element counts as at least a thousandth of the largest one, of all samples. Integers and
-    truth values are right or wrong.
+    An element counts as at least a thousandth of the largest one, of all samples, and as its floor
+    (see ``find_floors``). Integers and truth values are right or wrong.
     """
     found = []
-    for a, b, error in zip(low, high, errors):
+    for a, b, error, floor in zip(low, high, errors, floors):
         if b.dtype.kind != "f":
             found.append(np.where((a != b).reshape(len(b), -1).any(axis=1), np.inf, 0.0))
             continue
@@ -69,8 +104,7 @@ def relative_errors(
         bad = ~same & ~(np.isfinite(flat_a) & np.isfinite(flat_b))
         distance = np.where(same, distance * np.isfinite(flat_b), np.where(bad, np.inf, distance))
         distance = np.where(np.isnan(distance) | (distance <= atol), 0.0, distance)
-        sizes = np.where(np.isfinite(flat_b), np.abs(flat_b), 0.0)
-        sizes = np.maximum(sizes, LEAST_PART * sizes.max(initial=0.0))
+        sizes = _sizes(flat_b, floor.reshape(len(b), -1))
         with np.errstate(all="ignore"):
             relative = np.where(distance == 0.0, 0.0, distance / sizes)
         found.append(relative.max(axis=1, initial=0.0))
@@ -79,11 +113,12 @@ def relative_errors(
 
 @record
 class Comparison:
-    """Results in both arithmetics, (samples, *shape), the errors, and relative ones by sample."""
+    """Results in both arithmetics, (samples, *shape), their errors, and relative ones by sample."""
 
     low: list[np.ndarray]
     high: list[np.ndarray]
     errors: list[np.ndarray]
+    floors: list[np.ndarray]
     relative: list[np.ndarray]
 
     @property
@@ -97,13 +132,14 @@ def describe_results(
 ) -> tuple[ResultError, ...]:
     """Return the errors of all results that hold numbers."""
     found = []
-    columns = compared.low, compared.high, compared.errors, compared.relative
-    for name, a, b, error, rel in zip(names, *columns):
+    columns = compared.low, compared.high, compared.errors, compared.floors, compared.relative
+    for name, a, b, error, floor, rel in zip(names, *columns):
         if not b.size:
             continue
         sample, worst = int(np.argmax(rel)), float(rel.max())
-        at, size = _worst_element(a, b, error, sample)
-        ulp = float(np.spacing(dtype.type(min(size, float(np.finfo(dtype).max)))))
+        at, size = _worst_element(a, b, error, floor, sample)
+        # The largest number has no next one.
+        ulp = float(np.spacing(dtype.type(min(size, 0.5 * float(np.finfo(dtype).max)))))
         right = digits if worst == 0 else min(digits, max(0.0, -float(np.log10(worst))))
         value, computed = float(b[sample].flat[at]), float(a[sample].flat[at])
         distance = abs(float(error[sample].flat[at]))
@@ -116,11 +152,10 @@ def describe_results(
 
 
 def _worst_element(
-    a: np.ndarray, b: np.ndarray, error: np.ndarray, sample: int
+    a: np.ndarray, b: np.ndarray, error: np.ndarray, floor: np.ndarray, sample: int
 ) -> tuple[int, float]:
     """Return the element of a sample with the largest relative error, and the size it counts as."""
-    sizes = np.where(np.isfinite(b), np.abs(b), 0.0).astype(float)
-    mine = np.maximum(sizes[sample].ravel(), LEAST_PART * float(sizes.max(initial=0.0)))
+    mine = _sizes(b, floor)[sample].ravel()
     one, other = a[sample].ravel(), b[sample].ravel()
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     with np.errstate(all="ignore"):

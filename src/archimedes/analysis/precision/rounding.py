@@ -25,7 +25,7 @@ IsSingle = Callable[[Graph, int], bool]
 
 _TO_SINGLE, _TO_DOUBLE = CODES["f32"], CODES["f64"]
 #: Ops whose result is a float32 number if their operands are.
-_EXACT = frozenset(
+EXACT = frozenset(
     (
         *map(CODES.__getitem__, ("neg", "abs", "select", "min", "max", "copysign", "stop")),
         *map(CODES.__getitem__, ("floor", "ceil", "trunc", "rint")),
@@ -67,7 +67,7 @@ class _Rounding(DeepTransformer):
         if not self.is_single(self.src, i):
             return self.dst.emit(code, *operands)
         node = self.dst.emit(code, *map(self.round, operands))
-        if code in _EXACT and self.dst.dtype[node] == F64:
+        if code in EXACT and self.dst.dtype[node] == F64:
             self.rounded.add(node)
         return self.round(node)
 

@@ -99,6 +99,8 @@ class Sources:
                 self._visit(body, own[node])
 
     def _number(self, line: SourceLine) -> int:
+        if not line.file:  # what is stored of an argument (``repeated_steps.py``)
+            return self._known[line.function]
         key = line.file, line.number
         if key not in self._known:
             self._known[key] = len(self.listed)

@@ -39,7 +39,7 @@ class NodeError:
     ``steady``: the addend is the same in all. ``overflows``,
     ``underflows``, ``invalid`` (nan in one arithmetic only) and ``flips`` (other truth values,
     other integers) are counted. ``worst`` is the execution with the largest error; ``values`` are
-    operands and result there, as (accurate, less accurate).
+    operands and result there, as (accurate, less accurate); ``size`` is the largest of them.
     """
 
     graph: Graph
@@ -62,6 +62,7 @@ class NodeError:
     flips: int = 0
     worst: int = 0
     values: tuple[tuple[float, float], ...] = ()
+    size: float = 0.0
 
     @property
     def in_loop(self) -> bool:
@@ -278,7 +279,13 @@ def _operation_error(
         invalid=int(np.sum(np.isnan(low) & ~np.isnan(high) & known)),
         worst=worst,
         values=values,
+        size=max(_size(x) for x in (high, *(x[1] for x in floats))),
     )
+
+
+def _size(values: np.ndarray) -> float:
+    """Return the size of the largest number."""
+    return float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
 
 
 def _least(values: np.ndarray) -> Any:
