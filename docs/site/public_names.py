@@ -45,7 +45,7 @@ PACKAGES = {
     "archimedes.optimize.collocation": "Nodes, weights and matrices of polynomials",
     "archimedes.random": "Random numbers as functions of keys",
     "archimedes.special": "Special functions",
-    "archimedes.embedded": "C projects, emulated boards, reports",
+    "archimedes.embedded": "C projects, WebAssembly modules, emulated boards, reports",
     "archimedes.viz": "Plots and pictures",
     "archimedes.viewer": "Scenes in three dimensions: pages, pictures, live",
     "archimedes.function": "The functions of `arc` at home, and two for authors of libraries",

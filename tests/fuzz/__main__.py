@@ -4,8 +4,8 @@
 numerics that ``--numerics`` says. It goes on until as many programs have been compiled (most of
 the long ones are only interpreted). ``--executor wide`` does the same for arrays of up to thousands
 of elements; with ``--native-every 4`` a quarter of those is compiled. ``--executor wasm`` runs the
-programs as WebAssembly in Node, ``chromium`` and ``firefox`` in these browsers. ``--loops-from 2``
-records arrays of so many elements as loops.
+programs as WebAssembly in Node, ``chromium`` in Node and Chromium, ``firefox`` in Firefox.
+``--loops-from 2`` records arrays of so many elements as loops.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 
 from archimedes.function.execution.tiers import NUMERICS
 from archimedes.symbolic.core.loop_nests import ALWAYS_FACTOR, LOOP_SIZE, loops_from
-from tests.wasm.browsers import run_in_chromium, run_in_firefox
+from tests.wasm.browsers import run_in_firefox, run_in_node_and_chromium
 from tests.wasm.checking import run_jobs_in_node
 
 from .bundles import BUNDLE, check_bundle
@@ -28,7 +28,11 @@ from .wide import check_wide_in_bundles
 
 CHUNK = 2 * BUNDLE
 #: What runs programs as WebAssembly.
-WASM_RUNNERS = {"wasm": run_jobs_in_node, "chromium": run_in_chromium, "firefox": run_in_firefox}
+WASM_RUNNERS = {
+    "wasm": run_jobs_in_node,
+    "chromium": run_in_node_and_chromium,
+    "firefox": run_in_firefox,
+}
 
 
 def run_chunk(

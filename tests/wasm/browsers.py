@@ -13,6 +13,8 @@ from pathlib import Path
 
 from archimedes.viewer.browser import Browser
 
+from .checking import run_jobs_in_node
+
 HERE = Path(__file__).parent
 #: Nothing but the page's own script, and no eval except of WebAssembly.
 POLICY = "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline' 'wasm-unsafe-eval'"
@@ -63,6 +65,14 @@ def run_in_chromium(folder: Path, browser: Browser | None = None) -> None:
     browser.open(folder / "page.html")
     browser.wait("window.made !== undefined", timeout=300.0)
     _write(folder, browser.evaluate("window.made"))
+
+
+def run_in_node_and_chromium(folder: Path) -> None:
+    """Run the jobs of a folder in both, which have the same engine: the same bytes."""
+    run_jobs_in_node(folder)
+    wanted = (folder / "outputs.bin").read_bytes()
+    run_in_chromium(folder)
+    assert (folder / "outputs.bin").read_bytes() == wanted, "Chromium differs from Node"
 
 
 def run_in_firefox(folder: Path) -> None:

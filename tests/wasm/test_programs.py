@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from archimedes.errors import CodegenError
+from archimedes.graph import DTYPES, F32, F64, Graph
 
 from ..embedded.toolchain import needs
 from ..programs.catalogue import callback_programs, programs
 from ..programs.models import models
 from ..programs.ops import OPS, op_program
-from ..programs.values import reference
+from ..programs.program import emit
+from ..programs.values import SPECIAL_FLOATS, reference
 from .checking import Case, differences
 
 pytestmark = needs("node")
@@ -58,3 +61,19 @@ def test_a_wrong_result_is_seen_and_named(tmp_path: Path):
 def test_callbacks_are_refused(made, tmp_path: Path):
     with pytest.raises(CodegenError, match="calls back into Python"):
         differences(cases([made]), tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [F64, F32])
+def test_limits_by_constants(dtype: int, tmp_path: Path):
+    """Minimum and maximum with constants have code of their own: nans, and zeros of both signs."""
+    limits = [0.0, -0.0, 1.0, -2.5, np.inf, np.nan]
+    with np.errstate(over="ignore"):
+        x = SPECIAL_FLOATS.astype(DTYPES[dtype])
+    found = []
+    for k, name in enumerate(("min", "max")):
+        g = Graph()
+        given = g.input(dtype)
+        ids = [g.const(c, dtype) for c in limits]
+        g.outputs = [emit(g, name, given, c) for c in ids] + [emit(g, name, c, given) for c in ids]
+        found.append(Case(f"{name}{k}", g, [x], len(x)))
+    assert not differences(found, tmp_path, simd=True)

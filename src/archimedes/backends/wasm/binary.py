@@ -125,9 +125,9 @@ cb i64x2 shl shr_s shr_u add
 d1 i64x2 sub
 d5 i64x2 mul eq ne lt_s gt_s le_s ge_s
 e0 f32x4 abs neg
-e3 f32x4 sqrt add sub mul div min max
+e3 f32x4 sqrt add sub mul div min max pmin pmax
 ec f64x2 abs neg
-ef f64x2 sqrt add sub mul div min max
+ef f64x2 sqrt add sub mul div min max pmin pmax
 """
 #: Opcodes of loads and stores, and the exponents of their alignment.
 _ACCESS = """

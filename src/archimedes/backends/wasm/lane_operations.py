@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from archimedes.backends.wasm.functions import Function
-from archimedes.backends.wasm.operations import OPERATIONS, extreme_is_plain
+from archimedes.backends.wasm.operations import OPERATIONS, is_number
 from archimedes.graph.dtypes import B8, F32, F64, I64
 from archimedes.graph.ops import BY_NAME
 
@@ -103,8 +103,10 @@ def _bitwise(word: str) -> Write:
 
 
 def _extreme(word: str, relation: str, f: Function, dtype: int, a: str, b: str) -> str:
-    if dtype != I64 and extreme_is_plain(word, f.value_of(a), f.value_of(b)):
-        return f.op(f"{SHAPES[dtype]}.{word}", a, b)
+    """Write min or max; the instructions return their first operand on ties, and if it is nan."""
+    constants = [(x, y) for x, y in ((a, b), (b, a)) if is_number(f.value_of(y))]
+    if dtype != I64 and constants and f.value_of(constants[0][1]) != 0.0:
+        return f.op(f"{SHAPES[dtype]}.{word}", *constants[0])
     first = _compare(relation)(f, dtype, a, b)
     if dtype != I64:
         first = f.op("v128.or", first, _compare("ne")(f, dtype, a, a))
@@ -198,8 +200,8 @@ LANE_OPERATIONS: dict[str, Write] = {
     **{name: _plain(name) for name in ("floor", "ceil", "trunc")},
     "rint": _plain("nearest"),
     "copysign": _copysign,
-    "min": partial(_extreme, "min", "lt"),
-    "max": partial(_extreme, "max", "gt"),
+    "min": partial(_extreme, "pmin", "lt"),
+    "max": partial(_extreme, "pmax", "gt"),
     **{x: partial(_on_bools, x, _compare(x)) for x in ("lt", "le", "eq", "ne")},
     **{name: _bitwise(name) for name in ("and", "or", "xor", "not")},
     "shl": partial(_shift, "shl", "shl"),

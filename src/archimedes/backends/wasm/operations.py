@@ -7,7 +7,6 @@ zeros of unlike sign), the reference is spelled out. A bool is an i32, 0 or 1.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -43,29 +42,24 @@ def _abs(f: Function, dtype: int, a: str) -> str:
     return f.op(f"{KINDS[dtype]}.abs", a)
 
 
-def extreme_is_plain(word: str, a: float | None, b: float | None) -> bool:
-    """Return whether an instruction gives the reference's minimum or maximum.
+def is_number(value: float | None) -> bool:
+    """Return whether a value is a constant, and not nan."""
+    return value is not None and value == value
 
-    It does unless both may be zeros: the instruction prefers one sign, the reference the second
-    operand.
 
-    >>> extreme_is_plain("max", None, 0.0), extreme_is_plain("max", 0.0, None)
-    (True, False)
+def _extreme(relation: str, inverse: str, f: Function, dtype: int, a: str, b: str) -> str:
+    """Write min or max: the second operand on ties, nan if either is nan.
+
+    The instructions for this prefer one zero, and make nans of another sign.
     """
-    if any(x is not None and x != 0.0 and x == x for x in (a, b)):
-        return True
-    preferred = -1.0 if word == "min" else 1.0
-    return b is not None and b == 0.0 and math.copysign(1.0, b) == preferred
-
-
-def _extreme(word: str, relation: str, f: Function, dtype: int, a: str, b: str) -> str:
-    """Write min or max: the second operand on ties, nan if either is nan."""
     kind = KINDS[dtype]
     if dtype == I64:
         return f.select(f.op(f"i64.{relation}_s", a, b), a, b)
-    if extreme_is_plain(word, f.value_of(a), f.value_of(b)):
-        return f.op(f"{kind}.{word}", a, b)
-    first = f.op("i32.or", f.op(f"{kind}.{relation}", a, b), f.op(f"{kind}.ne", a, a))
+    if is_number(f.value_of(b)):
+        return f.select(f.op(f"{kind}.{inverse}", a, b), b, a)
+    first = f.op(f"{kind}.{relation}", a, b)
+    if not is_number(f.value_of(a)):
+        first = f.op("i32.or", first, f.op(f"{kind}.ne", a, a))
     return f.select(first, a, b)
 
 
@@ -163,8 +157,8 @@ OPERATIONS: dict[str, Write] = {
     "trunc": _plain("trunc"),
     "rint": _plain("nearest"),
     "copysign": _plain("copysign"),
-    "min": partial(_extreme, "min", "lt"),
-    "max": partial(_extreme, "max", "gt"),
+    "min": partial(_extreme, "lt", "ge"),
+    "max": partial(_extreme, "gt", "le"),
     "quotient": partial(_division, "div_s"),
     "modulo": partial(_division, "rem_s"),
     "lt": _less,
