@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from archimedes.checks import check_whole
 from archimedes.function import Compiled, fori_loop
+from archimedes.graph.program import origins
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks, state_layout
 from archimedes.simulate.solves.initial_value_problem import find_method
@@ -28,6 +29,7 @@ def discretize(
     *,
     static_argnames: str | Sequence[str] | None = None,
     project: bool = True,
+    check_units: bool = False,
 ) -> Any:
     """Turn ``dx/dt = func(t, x, *args)`` into a step function ``step(t, x, *args)``.
 
@@ -48,6 +50,9 @@ def discretize(
     project : bool, optional
         Normalize quaternions and other structs with a method ``normalize()`` after each step. True
         by default.
+    check_units : bool, optional
+        Check the units of the model when the step is first called with arguments of a kind, as
+        :func:`solve_ode` does, and raise UnitsError where they do not fit. False by default.
 
     Returns
     -------
@@ -62,6 +67,7 @@ def discretize(
     """
     if func is None:
         options: dict[str, Any] = {"static_argnames": static_argnames, "project": project}
+        options["check_units"] = check_units
         return lambda func: discretize(func, dt, method, n_steps, name, **options)
     if dt is None:
         raise ValueError("discretize: give the length of a step, dt=...")
@@ -74,6 +80,10 @@ def discretize(
     )
 
     def step(t: Scalar, x: Tree, *args: Any) -> Any:
+        if check_units and origins.kind is None:
+            from archimedes.analysis.units.rates import check_rates
+
+            check_rates(func, t, x, args, static_argnames).raise_if_any()
         state = state_layout.as_state(x)
         layout = state_layout.layout_of(state)
         projection = state_layout.projection(layout) if project else None
@@ -89,6 +99,10 @@ def discretize(
             return new, chosen.start(f, t + (k + 1) * h, new)
 
         flat = layout.pack(state)
+        if origins.kind is not None:  # a check of units: only those of the state count
+            from archimedes.analysis.units.rates import require_rates
+
+            return layout.unpack(require_rates(f, t, flat))
         carry = (flat, chosen.start(f, t, flat))
         last, _ = one(0, carry) if n_steps == 1 else fori_loop(0, n_steps, one, carry)
         return layout.unpack(last)

@@ -17,6 +17,7 @@ from archimedes.checks import is_traced
 from archimedes.function import Compiled, stop_gradient
 from archimedes.function.region_bodies import must_record
 from archimedes.function.signatures import warn_of_former_options
+from archimedes.graph.program import origins
 from archimedes.simulate.methods.method_table import Method
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.problem.state_layout import Args, as_state, layout_of
@@ -63,6 +64,7 @@ def solve_ode(
     threads: int | None = None,
     progress: bool | Callable[[float, float], None] | None = None,
     backend: str | None = None,
+    check_units: bool = False,
 ) -> Trajectory:
     """Solve ``dx/dt = func(t, x, *args)`` and return the trajectory.
 
@@ -122,6 +124,10 @@ def solve_ode(
         time.
     backend : str, optional
         What runs the solution, as in :func:`compile`.
+    check_units : bool, optional
+        Check the units of the model, and of sampled parts, before anything is solved: each
+        derivative must have the unit of its state per second. Units are declared by
+        ``field(units=...)`` of structs, see :func:`archimedes.check_units`. False by default.
 
     Returns
     -------
@@ -130,6 +136,11 @@ def solve_ode(
         fails or is interrupted (Ctrl-C), the trajectory holds what was computed up to then, with a
         negative ``status`` and a ``message``.
 
+    Raises
+    ------
+    UnitsError
+        With `check_units`, units do not fit. The error holds the ``report``.
+
     Examples
     --------
     >>> traj = solve_ode(lambda t, x: -x, (0.0, 1.0), 1.0)
@@ -137,6 +148,10 @@ def solve_ode(
     (True, 0.36787944)
     """
     argument_checks.refuse_traced(t_span, x0, args, t_eval)
+    if check_units:
+        from archimedes.simulate.problem.unit_checks import check_model_units
+
+        check_model_units(func, t_span, x0, args, inputs, sampled, static_argnames, in_axes)
     request = None
     if not (events or inputs or sampled or progress or static_argnames) and in_axes is None:
         steps = (dt, first_step, max_step, max_steps, project)
@@ -369,6 +384,11 @@ def _record(
     x = layout.pack(state)
     if is_traced(start):
         x = move_state(f, start, t0, x)
+    if origins.kind is not None:  # a check of units: only those of the state count
+        from archimedes.analysis.units.rates import require_rates
+
+        rows = np.broadcast_to(require_rates(f, t0, x), (max(1, np.size(times)), layout.size))
+        return layout.unpack(rows, rows.shape[:1]), SolveInfo(True, 0, t_end, 0)
     setup = options.setup(layout, t0, t_end, FOREVER)
     ode = Integration(plan, setup, model.args)
     run = ode.begin(t0, x, dense=t_eval is not None or plan.events is not None)

@@ -12,9 +12,15 @@ from archimedes import tree
 from archimedes.analysis.findings import Finding, Report
 from archimedes.analysis.units.closures import with_units
 from archimedes.analysis.units.constructors import declaring_units
-from archimedes.analysis.units.declarations import LeafUnit, declared_units
+from archimedes.analysis.units.declarations import LeafUnit, declared_units, read_units
 from archimedes.analysis.units.messages import Narrator
-from archimedes.analysis.units.propagation import Block, Known, Mismatch, Propagation
+from archimedes.analysis.units.propagation import (
+    Block,
+    Known,
+    Mismatch,
+    Propagation,
+    rate_of,
+)
 from archimedes.analysis.units.recording import Origin, known_unit, recording_units
 from archimedes.analysis.units.region_rules import region_units
 from archimedes.analysis.units.source import Text
@@ -26,14 +32,13 @@ from archimedes.function.leaf_specs import argument_paths, describe_leaves
 from archimedes.function.recording import Recording, record
 from archimedes.function.signatures import Signature
 from archimedes.graph.dtypes import B8
-from archimedes.physical_units import Unit, parse_unit
+from archimedes.physical_units import Unit
 from archimedes.symbolic.core.trace import attempt
 from archimedes.tree.treedef import TreeDef
 
 __all__ = ["UnitsReport", "check_units"]
 
 RESULT = "return"
-_SECOND = parse_unit("s")
 
 
 class UnitsReport(Report):
@@ -138,7 +143,19 @@ class UnitsCheck:
             static = static_argnames or tuple(func.signature.static)
             func = func.function
         self.function, self.units, self.rates_of = func, dict(units or {}), rates_of
+        #: Name of the argument whose units the result must have.
+        self.like: str | None = None
         self.signature = Signature(func, None, static)
+        for key, declared in self.units.items():
+            if isinstance(declared, (str, list, tuple)):
+                read_units(declared, f"check_units: units[{key!r}]")
+            name = _root(key)
+            if name not in (RESULT, *self.signature.names) and self.signature.plain:
+                raise UnitsError(
+                    f"check_units: units names {key!r}, but the arguments are "
+                    f"{', '.join(map(repr, self.signature.positional))} (and {RESULT!r} is the "
+                    "result)"
+                )
         if rates_of is not None and rates_of not in self.signature.names:
             raise UnitsError(
                 f"check_units: rates_of is {rates_of!r}, but the arguments are "
@@ -148,6 +165,10 @@ class UnitsCheck:
     def __call__(self, *args: Any, **kwargs: Any) -> UnitsReport:
         """Record the function for these arguments, and return what does not fit."""
         return _Check(self).run(args, kwargs)
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        return f"check_units({name}, {self.units})"
 
 
 def _check_mapping(units: Any) -> None:
@@ -162,7 +183,9 @@ class _Check:
 
     def __init__(self, check: UnitsCheck) -> None:
         self.func, self.signature = check.function, check.signature
-        self.units, self.rates_of = check.units, check.rates_of
+        self.units, self.rates_of, self.like = check.units, check.rates_of, check.like
+        #: Units of the elements of each argument by its path.
+        self.elements: dict[str, list[Expr]] = {}
         self.propagation = Propagation(region_units)
         first = self.signature.positional[:1]
         self.propagation.prefers_rates = self.rates_of is not None or first == ["t"]
@@ -205,8 +228,7 @@ class _Check:
 
     def _check_names(self, values: Mapping[str, Any]) -> None:
         for key in self.units:
-            name = key.split(".")[0].split("[")[0]
-            if name != RESULT and name not in values:
+            if _root(key) != RESULT and _root(key) not in values:
                 raise UnitsError(
                     f"check_units: units names {key!r}, but the arguments are "
                     f"{', '.join(map(repr, values))} (and {RESULT!r} is the result)"
@@ -239,6 +261,7 @@ class _Check:
                 elements = [Expr(unit) if unit is not None else self.propagation.new()] * spec.size
                 if unit is None and not form.block:
                     elements = [self.propagation.new() for _ in range(spec.size)]
+            self.elements[path] = elements
             inputs += [Block.of(elements)] if form.block else elements
         return inputs
 
@@ -280,6 +303,7 @@ class _Check:
         given = {k: v for k, v in self.units.items() if _is_result(k)}
         wanted = declared_units({RESULT: out}, shapes, given)
         paths, texts = out.paths(RESULT), {}
+        exact: list[list[Expr] | None] = [None] * len(wanted)
         state = None if given else self._state(treedefs, out)
         if state is not None:
             own = [arguments[path] for path in treedefs[state].paths(state)]
@@ -289,6 +313,9 @@ class _Check:
                     "it is no derivative of it"
                 )
             wanted = [mine if mine is not None else unit for mine, unit in zip(own, wanted)]
+            if self.rates_of is not None or self.like is not None:
+                paths_of = treedefs[state].paths(state)
+                exact = [self.elements.get(path) for path in paths_of]
         elements: list[tuple[int, list[Known], Any]] = []
         at = 0
         for k, (leaf, form) in enumerate(zip(recording.outs, recording.out_forms())):
@@ -302,17 +329,19 @@ class _Check:
         per_second = not given and self._is_derivative(elements, wanted, state)
         for k, values, ids in elements:
             path = paths[k]
-            texts[path] = self._text(values)
             label = "the result" + path[len(RESULT) :]
             if per_second and state is not None:
                 label = f"the derivative of {state}{path[len(RESULT) :]}"
-            self._compare(values, wanted[k], per_second, label, recording, ids, path)
+            pairs = self._pairs(values, wanted[k], per_second, exact[k])
+            self._compare(pairs, label, recording, ids, path)
+            texts[path] = self._text(values)
         return texts
 
     def _state(self, treedefs: Mapping[str, TreeDef], out: TreeDef) -> str | None:
         """Return the argument that the result may be the derivative of."""
-        if self.rates_of is not None:
-            return self.rates_of if self.rates_of in treedefs else None
+        asked = self.rates_of or self.like
+        if asked is not None:
+            return asked if asked in treedefs else None
         for name, treedef in treedefs.items():
             same_class = bool(treedef.children) and treedef.kind.cls is out.kind.cls
             if same_class and treedef.paths() == out.paths():
@@ -323,14 +352,15 @@ class _Check:
         if unit is None:
             return None
         units = unit if isinstance(unit, tuple) else (unit,) * count
-        return [None if u is None else Expr(u / _SECOND if per_second else u) for u in units]
+        found = [None if u is None else Expr(u) for u in units]
+        return [rate_of(x) if per_second and x is not None else x for x in found]
 
     def _is_derivative(
         self, elements: Sequence[Any], wanted: Sequence[LeafUnit], state: str | None
     ) -> bool:
         """Return whether results fit the units of the state per second better than those."""
-        if self.rates_of is not None:
-            return True
+        if self.rates_of is not None or self.like is not None:
+            return self.like is None
         unknowns, wrong = self.propagation.unknowns, {}
         for per_second in (True, False):
             before = unknowns.snapshot()
@@ -345,8 +375,16 @@ class _Check:
         return wrong[True] <= wrong[False]
 
     def _pairs(
-        self, values: Sequence[Known], unit: LeafUnit, per_second: bool
+        self,
+        values: Sequence[Known],
+        unit: LeafUnit,
+        per_second: bool,
+        exact: Sequence[Expr] | None = None,
     ) -> list[tuple[Expr, Expr]]:
+        """Return the units of the elements of a result and what they must be.
+
+        ``exact`` are those of the argument that it belongs to, known or not.
+        """
         found: list[Expr] = []
         for value in values:
             if isinstance(value, Block):
@@ -354,21 +392,21 @@ class _Check:
                 found += value.elements(size)
             elif value is not None:
                 found.append(value)
+        if exact is not None and len(exact) == len(found):
+            return [(a, rate_of(b) if per_second else b) for a, b in zip(found, exact)]
         target = self._wanted(unit, len(found), per_second)
         return [(a, b) for a, b in zip(found, target or ()) if b is not None]
 
     def _compare(
         self,
-        values: Sequence[Known],
-        unit: LeafUnit,
-        per_second: bool,
+        pairs: Sequence[tuple[Expr, Expr]],
         label: str,
         recording: Recording,
         ids: Sequence[int] | None,
         path: str,
     ) -> None:
         every, g = self.propagation, recording.blocks
-        for n, (a, b) in enumerate(self._pairs(values, unit, per_second)):
+        for n, (a, b) in enumerate(pairs):
             if every.unknowns.equate(a, b):
                 continue
             origin: Origin | None = None
@@ -413,6 +451,11 @@ class _Check:
 def _classes(treedef: TreeDef) -> set[type]:
     """Return the classes of all nodes of a tree."""
     return {treedef.kind.cls}.union(*map(_classes, treedef.children))
+
+
+def _root(key: str) -> str:
+    """Return the name of the argument that a path begins with."""
+    return key.split(".")[0].split("[")[0]
 
 
 def _is_result(key: str) -> bool:

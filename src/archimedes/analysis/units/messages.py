@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 
 from archimedes.analysis.findings import Finding
@@ -36,12 +37,25 @@ _WORDS = {
     "carry": "the loop begins with {0} and goes on with {1}",
     "element": "an index chooses between {0} and {1}",
     "solve": "the linear system has {0} on the left and {1} on the right",
+    "rate": "the derivative of the state is {0}, it must be {1}",
     "exponent": "the exponent is {0}, it must be a plain number",
     "pow": "raises {0} to a power that is not constant, which only a plain number can be",
 }
 _COMPARED = {"lt", "le", "eq", "ne"}
 #: Rules between two operands, of which either may be the wrong one.
 _BETWEEN = {"add", "sub", "min", "max", "select", "hypot", "arctan2", "fmod", *_COMPARED}
+
+
+def shorten(expression: str, length: int = 44) -> str:
+    """Return an expression, or its two ends if it is long.
+
+    >>> shorten("np.linalg.solve(np.array([[a, b], [c, d]]), x)", 20)
+    'np.linalg...d]]), x)'
+    """
+    if len(expression) <= length:
+        return expression
+    half = (length - 3) // 2
+    return f"{expression[: half + (length - 3) % 2]}...{expression[-half:]}"
 
 
 def _home(place: Place) -> str:
@@ -97,7 +111,9 @@ class Narrator:
                 inner = f" (in {file}:{deep.line}, {deep.expression})"
         sides = sides_of(place) if place is not None and not inner else None
         message = self._message(found, sides)
-        hint = self._hint(found.what, a, b, sides or ("", ""))
+        hint = self._hint(found.what, a, b, sides or ("", ""), text.expression)
+        if found.what == "rate" and found.detail is not None:
+            text = locate(choose(found.detail))
         if found.what == "field" and place is not None:
             text = self._field_text(found, place, bool(inner)) or text
         return Finding(text.file, text.line, f"{message}{hint}{inner}", text.expression, KIND)
@@ -132,18 +148,22 @@ class Narrator:
             )
         message = words.format(self.name(a), self.name(b))
         if sides is not None and found.what in ("add", "sub", *_COMPARED):
+            sides = (shorten(sides[0]), shorten(sides[1]))
             message += f" (`{sides[0]}` is {self.name(a)}, `{sides[1]}` is {self.name(b)})"
         return message
 
     # ---- what would be right -----------------------------------------------------------
 
-    def _hint(self, what: str, a: Expr, b: Expr, sides: tuple[str, str]) -> str:
+    def _hint(self, what: str, a: Expr, b: Expr, sides: tuple[str, str], expression: str) -> str:
         left, right = self.unknowns.resolve(a), self.unknowns.resolve(b)
         if left.unknowns or right.unknowns:
             return ""
+        # Not a value of the expression itself, which would cancel.
+        words = set(re.findall(r"[\w.]+", expression))
+        reach = {name: unit for name, unit in self.reach.items() if name not in words}
         if what not in _BETWEEN:
-            return suggest(left.unit, right.unit, self.reach)
-        return suggest(left.unit, right.unit, self.reach, sides)
+            return suggest(left.unit, right.unit, reach)
+        return suggest(left.unit, right.unit, reach, sides)
 
     def tell_factor(self, factor: ScaleFactor) -> Finding | None:
         """Return the finding about a constant that would have to be another scale factor."""
@@ -191,7 +211,7 @@ def suggest(
     ways = [(quotient, "multiply", 0), (quotient**-1, "divide", 0)]
     if sides is not None:
         ways = [ways[0], (quotient**-1, "multiply", 1), ways[1], (quotient, "divide", 1)]
-    written = [f" `{side}`" if side else "" for side in sides or ("", "")]
+    written = [f" `{shorten(side)}`" if side else "" for side in sides or ("", "")]
     for unit, how, side in ways:
         for name, known in reach.items():
             if known == unit:

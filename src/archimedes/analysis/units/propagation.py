@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.analysis.units.recording import Declared, Literal, Origin, UnitsGraph
+from archimedes.analysis.units.recording import RATES, Declared, Literal, Origin, UnitsGraph
 from archimedes.analysis.units.unification import Expr, Unknowns, plain
 from archimedes.graph.dtypes import B8, I64, item_type, length_of
 from archimedes.graph.elementary.table import PROGRAMS
@@ -99,6 +99,12 @@ class ScaleFactor:
 SECOND = parse_unit("s")
 
 
+def rate_of(x: Expr) -> Expr:
+    """Return the unit of the rate of a quantity; that of a temperature in degC is K/s."""
+    unit = Unit((*x.unit.dims[:-1], 0), x.unit.scale) if x.unit.dims[-1] else x.unit
+    return Expr(unit / SECOND, x.unknowns)
+
+
 @record
 class DeclaredField:
     """A field of a struct that the function makes: its unit and that which it declares."""
@@ -117,7 +123,7 @@ _KELVIN, _CELSIUS = parse_unit("K"), parse_unit("degC")
 #: Kelvin between absolute zero and that of Celsius.
 _ZEROS = (273.15, 273.16)
 _COMPARE = {"lt", "le", "eq", "ne"}
-_NE = CODES["ne"]
+_NE, _MUL = CODES["ne"], CODES["mul"]
 _ROOTS = {"sqrt": Fraction(1, 2), "cbrt": Fraction(1, 3)}
 _OWN = {"arctan2", "pow", "hypot", "fmod", "cbrt"}
 _PLAIN = {name for name in PROGRAMS if name not in _OWN}
@@ -178,7 +184,7 @@ class Propagation:
         key = (origin and origin.places, detail)
         if key not in self._reported:
             self._reported.add(key)
-            swapped = origin is not None and origin.swapped and what != "field"
+            swapped = origin is not None and origin.swapped and what not in ("field", "rate")
             units = (b, a) if swapped else (a, b)
             self.mismatches.append(Mismatch(what, units, origin, detail))
 
@@ -241,10 +247,10 @@ class Propagation:
         for fields in self.fields.values():
             known = [(self.unknowns.resolve(f.found), f.unit) for f in fields]
             values = sum(not x.unknowns and x.unit == unit for x, unit in known)
-            rates = sum(not x.unknowns and x.unit * SECOND == unit for x, unit in known)
+            rates = sum(not x.unknowns and x == rate_of(Expr(unit)) for x, unit in known)
             for field in fields if values or rates else ():
                 is_rate = rates > values or (self.prefers_rates and rates == values)
-                self._require(field, field.unit / SECOND if is_rate else field.unit)
+                self._require(field, rate_of(Expr(field.unit)).unit if is_rate else field.unit)
         self.fields.clear()
 
     def origin(self, g: Graph, i: int) -> Origin | None:
@@ -367,6 +373,8 @@ class _Run:
                 if declared is not None:
                     source = every.origin(g, other) if g.op[other] != INPUT else None
                     return every.declare(mine, g.value[j].unit, declared, origin, source)
+            if origin is not None and origin.inside == RATES:
+                return self._rate(ids, units, origin)
         if name in ("add", "sub") and (shifted := self._temperature(name, ids, units)):
             return shifted
         if name in _ALIKE:
@@ -406,6 +414,19 @@ class _Run:
             warm, rise = (left, right) if zeros[0] else (right, left)
             return Expr(warm.unit) if warm.unit.scale == rise.unit.scale else None
         return None
+
+    def _rate(self, ids: Sequence[int], units: Sequence[Expr], origin: Origin) -> Expr:
+        """Require that a rate, which is the factor of a second, has its state's unit per second."""
+        every, g = self.all, self.g
+        order = (0, 1) if g.op[ids[1]] == _MUL else (1, 0)
+        state, change = (every.unknowns.resolve(units[k]) for k in order)
+        rate_unit = change / Expr(SECOND)
+        if not every.unknowns.equate(rate_unit, rate_of(state)):
+            product = ids[order[1]]
+            rate = g.a[product] if g.b[product] in g.value else g.b[product]
+            source = every.origin(g, rate) if g.op[rate] > ELEMENT else None
+            every.report("rate", rate_unit, rate_of(state), origin, source)
+        return state
 
     def _product(self, i: int, name: str, ids: tuple[int, ...], origin: Origin | None) -> Expr:
         g, every = self.g, self.all

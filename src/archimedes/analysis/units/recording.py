@@ -26,7 +26,7 @@ from archimedes.graph.program import FIRST_REFERENCE, Graph, origins
 from archimedes.physical_units import Unit, parse_unit
 from archimedes.symbolic.core.user_frames import is_user_code
 
-_MUL, _DIV = CODES["mul"], CODES["div"]
+_MUL, _DIV, _SELECT = CODES["mul"], CODES["div"], CODES["select"]
 _COMMUTES = tuple(op.commutative for op in TABLE)
 
 
@@ -45,6 +45,8 @@ class Origin(NamedTuple):
     swapped: bool = False
 
 
+#: Stands for the file of our machinery where a solver requires the units of rates.
+RATES = "rates"
 #: Files of generated code: methods of dataclasses and structs.
 _GENERATED = ("<string>", "<build of", "<flatten of")
 #: Folders of the machinery that hand operators and ufuncs on, and decide nothing by themselves.
@@ -80,7 +82,7 @@ class recording_units:
 
     def _find(self) -> Origin:
         places: list[Place] = []
-        inside = ""
+        inside, is_rate = "", False
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame is not self._outer:
             code = frame.f_code
@@ -93,10 +95,11 @@ class recording_units:
             elif not places and not is_user:
                 # The outermost one that stands between the user's line and the node.
                 inside = _machinery(name) or inside
+                is_rate = is_rate or code.co_name == "require_rates"
                 if inside.endswith("linalg/solving.py") and "norm" in code.co_name:
                     inside = "symbolic/numpy_functions/norm"
             frame = frame.f_back
-        origin = Origin(tuple(places), inside)
+        origin = Origin(tuple(places), RATES if is_rate else inside)
         return self._known.setdefault(origin, origin)
 
 
@@ -288,7 +291,9 @@ class UnitsGraph(Graph):
         one = op in (_MUL, _DIV) and any(
             type(value) is Literal and abs(value) == 1 and not value.plain for value in values
         )
-        keep = self.emit_simplified if named or one else super().emit
+        # A choice between equals is none, but its condition may compare unlike units.
+        same = op == _SELECT and operands[1] == operands[2] and values[0] is None
+        keep = self.emit_simplified if named or one or same else super().emit
         return keep(op, *operands)
 
     def _append(self, op: int, a: int, b: int, c: int, dtype: int) -> int:
