@@ -393,7 +393,9 @@ class _Check:
             elif value is not None:
                 found.append(value)
         if exact is not None and len(exact) == len(found):
-            return [(a, rate_of(b) if per_second else b) for a, b in zip(found, exact)]
+            # A model without units may as well count in other times.
+            known = [(a, self.propagation.unknowns.resolve(b)) for a, b in zip(found, exact)]
+            return [(a, rate_of(b) if per_second else b) for a, b in known if not b.unknowns]
         target = self._wanted(unit, len(found), per_second)
         return [(a, b) for a, b in zip(found, target or ()) if b is not None]
 
@@ -431,14 +433,19 @@ class _Check:
     def _report(self, units: Mapping[str, str]) -> UnitsReport:
         every = self.propagation
         narrator = Narrator(every.unknowns, self.reach, self.spellings)
-        findings = []
-        for found in every.mismatches:
+        findings: list[Finding] = []
+        # A field that is wrong where a struct is made is wrong as a rate and as a result too.
+        for found in sorted(every.mismatches, key=lambda m: m.what in ("rate", "return")):
             default = Text("<unknown>", 0, "")
             if found.what == "return":
                 label, _, path = found.detail.partition("|")
                 default = _find_return(self.func, path.rpartition(".")[2] if path else "")
                 found = Mismatch(found.what, found.units, found.origin, label)
-            findings.append(narrator.tell(found, default))
+            finding = narrator.tell(found, default)
+            lines = {(f.file, f.line) for f in findings}
+            if found.what in ("rate", "return") and (finding.file, finding.line) in lines:
+                continue
+            findings.append(finding)
         told = {(f.file, f.line) for f in findings}
         for factor in every.factors:
             finding = narrator.tell_factor(factor)

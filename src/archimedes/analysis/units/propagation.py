@@ -421,6 +421,8 @@ class _Run:
         order = (0, 1) if g.op[ids[1]] == _MUL else (1, 0)
         state, change = (every.unknowns.resolve(units[k]) for k in order)
         rate_unit = change / Expr(SECOND)
+        if state.unknowns:  # a model without units may as well count in other times
+            return state
         if not every.unknowns.equate(rate_unit, rate_of(state)):
             product = ids[order[1]]
             rate = g.a[product] if g.b[product] in g.value else g.b[product]
