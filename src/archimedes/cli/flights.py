@@ -90,8 +90,17 @@ def read_flight(path: Path) -> FlightConfig:
         raise in_file(error, path) from error
 
 
-def fly_file(path: Path) -> Flown:
-    """Read a file and fly it; every mistake in the file is an ArchimedesError or a ValueError."""
+def plan_file(path: Path) -> tuple[FlightConfig, Any, Tree, Tree]:
+    """Read a flight whose controls are held; return it, its vehicle, first state and input."""
+    config, vehicle, inner = read_vehicle(path)
+    if config.guidance is not None:
+        raise ValueError("guidance steers this flight: an interactive page needs controls to move")
+    x0, u, _, _ = plan_constant(config, vehicle, inner)
+    return config, vehicle, x0, u
+
+
+def read_vehicle(path: Path) -> tuple[FlightConfig, Any, dict[str, Any]]:
+    """Read a flight; return it, its vehicle, and the other parts of the first state."""
     config = read_flight(path)
     if not (0.0 < config.duration <= LONGEST and 2 <= config.samples <= SAMPLES):
         raise ValueError(
@@ -100,7 +109,12 @@ def fly_file(path: Path) -> Flown:
     vehicle = load(vehicle_source(config.vehicle, path))
     if not (hasattr(vehicle, "state") and hasattr(type(vehicle), "Input")):
         raise ValueError(f"a {config.vehicle} has no flight state to start from here")
-    inner = {name: as_numbers(v, f"inner.{name}") for name, v in config.inner.items()}
+    return config, vehicle, {n: as_numbers(v, f"inner.{n}") for n, v in config.inner.items()}
+
+
+def fly_file(path: Path) -> Flown:
+    """Read a file and fly it; every mistake in the file is an ArchimedesError or a ValueError."""
+    config, vehicle, inner = read_vehicle(path)
     plan = plan_constant if config.guidance is None else plan_guided
     x0, law, steer, events = plan(config, vehicle, inner)
 

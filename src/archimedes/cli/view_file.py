@@ -3,6 +3,7 @@
 Examples:
     archimedes view flight.npz --vehicle f16
     archimedes view robot.urdf --show
+    archimedes view flight.yaml --interactive --show
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     packages = "folder of packages that a robot's file names"
     parser.add_argument("--packages", type=Path, action="append", help=packages)
     parser.add_argument("--title", default="", help="what stands above it")
+    parser.add_argument("--interactive", action="store_true",
+                        help="run the model of a flight or robot in the page")  # fmt: skip
     parser.add_argument("--show", action="store_true", help="open the page in a browser")
     answers.add_output(parser, "archimedes_view", "the page")
 
@@ -33,9 +36,12 @@ def run(options: argparse.Namespace) -> int:
     from archimedes.cli.flights import MISTAKES
 
     path = answers.input_file(options.file)
-    make = READERS.get(path.suffix.lower())
+    readers = INTERACTIVE if options.interactive else READERS
+    make = readers.get(path.suffix.lower())
     if make is None:
-        raise answers.CommandError(f"{path}: the name must end in {', '.join(sorted(READERS))}")
+        what = "an interactive page is made of a flight or a robot: " if options.interactive else ""
+        endings = ", ".join(sorted(readers))
+        raise answers.CommandError(f"{path}: {what}the name must end in {endings}")
     try:
         shown = make(path, options)
     except MISTAKES as error:
@@ -146,6 +152,31 @@ def robot(path: Path, options: argparse.Namespace) -> Any:
     return view({model.name: (model, Trajectory(t, mb.State(q, v)))}, note=note)
 
 
+def interactive_flight(path: Path, options: argparse.Namespace) -> Any:
+    """Let a vehicle start as its flight does, with its controls on sliders."""
+    from archimedes.cli.flights import plan_file
+    from archimedes.vehicles import ground_event
+    from archimedes.viewer import view
+
+    config, vehicle, x0, u = plan_file(path)
+    events = {} if config.ground is None else {"the ground": ground_event(vehicle, config.ground)}
+    more = {"events": events, "t_end": config.duration, "title": config.title}
+    return view({config.vehicle: (vehicle, x0)}, inputs=u, interactive=True, **more)
+
+
+def interactive_robot(path: Path, options: argparse.Namespace) -> Any:
+    """Let a robot hang from its base, to be driven by sliders and dragged."""
+    from archimedes import multibody as mb
+    from archimedes.viewer import view
+
+    model = mb.read(path, options.packages).build()
+    return view(model, interactive=True, note="drag a link with the mouse")
+
+
+INTERACTIVE = {
+    **dict.fromkeys((".yaml", ".yml", ".json"), interactive_flight),
+    **dict.fromkeys((".urdf", ".sdf", ".xml", ".mjcf"), interactive_robot),
+}
 READERS = {
     **dict.fromkeys((".npz", ".csv"), trajectory),
     **dict.fromkeys((".yaml", ".yml", ".json"), flight),

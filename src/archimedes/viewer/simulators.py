@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
+from dataclasses import fields
 from importlib import resources
 from typing import Any
 
@@ -125,7 +125,8 @@ def vehicle_controls(vehicle: Any, inputs: Tree, parameters: Tree) -> dict[str, 
     stops = getattr(vehicle, "stops", None)
     ends: dict[str, list[float]] = {}
     if stops is not None:
-        rows = [Simulator(lambda t, x, u: x, 0.0, inputs=v, actor=False) for v in stops]
+        wide = [tree.map(lambda u, v: np.broadcast_to(v, np.shape(u)), inputs, v) for v in stops]
+        rows = [Simulator(lambda t, x, u: x, 0.0, inputs=v, actor=False) for v in wide]
         ends = {
             name: [float(row.rows()[1][k]) for row in rows]
             for name, (k, _) in rows[0].columns.items()
@@ -161,9 +162,12 @@ def default_start(vehicle: Any) -> tuple[Any, Any]:
         np.deg2rad(begin.get("lat", 0.0)), np.deg2rad(begin.get("lon", 0.0)), begin["alt"],
         begin["v_NED"], np.deg2rad(begin.get("rpy", zero)), np.deg2rad(begin.get("w_B", zero)),
     )  # fmt: skip
-    number = functools.partial(tree.map, lambda leaf: np.asarray(leaf, dtype=float))
-    u = kind.Input(**number(data.get("controls", {}))) if data.get("controls") else vehicle.idle()
-    inner = number(data.get("inner", {}))
+    given, inner = (
+        {name: np.asarray(value, dtype=float) for name, value in data.get(part, {}).items()}
+        for part in ("controls", "inner")
+    )
+    required = [f.name for f in fields(kind.Input) if f.default is f.default_factory]
+    u = kind.Input(**{**dict.fromkeys(required, 0.0), **given})
     if not data.get("trim"):
         return vehicle.state(flight, **inner), u
     steady = trim(vehicle, flight, u, inner)

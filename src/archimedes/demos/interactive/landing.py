@@ -15,7 +15,7 @@ from archimedes.vehicles import FlatEarth, Rocket
 from archimedes.vehicles.rocket.rocket_scene import landing_legs
 from archimedes.viewer import Control, Ground, Path, Simulator, View, view
 
-DT, COPIES, SOFT = 0.01, 100, 4.0
+DT, RATE, COPIES, SOFT = 0.01, 0.05, 100, 4.0
 MAX_GIMBAL = 0.12
 
 
@@ -60,30 +60,31 @@ def velocity(x: Rocket.State) -> Any:
     return x.motion.att.rotate(x.motion.v_B, inverse=True)
 
 
-def guide(t: Scalar, x: Rocket.State) -> Any:
-    """Return the command of the demonstration's guidance for the time to go from here on."""
+def time_to_go(t: Scalar, x: Rocket.State, left: Scalar, u: Pilot, p: Tree) -> Any:
+    """Return the time in s until touchdown: it runs down, or is estimated while a person flies."""
     sinking = np.maximum(velocity(x)[2], 8.0)
-    left = np.clip(1.75 * (height(t, x) + landing.AIM) / sinking, 0.6, 40.0)
-    return landing.command(landing.SECONDS - left, x)
+    estimate = np.clip(1.76 * height(t, x) / sinking, 2.0, 60.0)
+    return np.where(u.guidance > 0.5, left - RATE, estimate)
 
 
-def applied(t: Scalar, x: Rocket.State, u: Pilot, p: Tree) -> Rocket.Input:
-    """Return throttle and gimbal: of the guidance, or by hand."""
-    own, hand = guide(t, x), Rocket.Input(u.throttle, np.stack([-u.gimbal[0], -u.gimbal[1]]))
+def applied(t: Scalar, x: Rocket.State, left: Scalar, u: Pilot, p: Tree) -> Rocket.Input:
+    """Return throttle and gimbal: of the demonstration's guidance, or by hand."""
+    own = landing.command(landing.SECONDS - left, x)
+    hand = Rocket.Input(u.throttle, np.stack([-u.gimbal[0], -u.gimbal[1]]))
     return tree.map(lambda a, b: np.where(u.guidance > 0.5, a, b), own, hand)
 
 
-def falling(t: Scalar, x: Rocket.State, u: Pilot, p: Tree) -> Any:
+def falling(t: Scalar, x: Rocket.State, left: Scalar, u: Pilot, p: Tree) -> Any:
     """Return the rates of the rocket."""
     world = FlatEarth(wind=ConstantWind(p["wind"]))
-    return tree.replace(landing.rocket, world=world).dynamics(t, x, applied(t, x, u, p))
+    return tree.replace(landing.rocket, world=world).dynamics(t, x, applied(t, x, left, u, p))
 
 
-def outputs(t: Scalar, x: Rocket.State, u: Pilot, p: Tree) -> Landing:
+def outputs(t: Scalar, x: Rocket.State, left: Scalar, u: Pilot, p: Tree) -> Landing:
     """Return what is drawn."""
     pos = x.motion.pos
     off = np.sqrt(pos[0] ** 2 + pos[1] ** 2)
-    return Landing(height(t, x), velocity(x)[2], off, applied(t, x, u, p).throttle)
+    return Landing(height(t, x), velocity(x)[2], off, applied(t, x, left, u, p).throttle)
 
 
 def touchdown(soft: bool) -> arc.Event:
@@ -107,6 +108,7 @@ def page() -> View:
     simulator = Simulator(
         falling, x, inputs=Pilot(), parameters={"wind": np.zeros(3)}, controls=CONTROLS, dt=DT,
         t_end=40.0, actor=landing.rocket, outputs=outputs,
+        sampled=arc.Sampled(time_to_go, init=landing.SECONDS, dt=RATE),
         charts=["height", "sink_rate", "off_the_pad", "throttle", "pitch", "propellant"],
         events={"touchdown": touchdown(True), "crash: too fast": touchdown(False)},
         copies={"x0": x0.replace(motion=motion)},

@@ -37,7 +37,10 @@ def page() -> View:
     """Return the page."""
     stand, hold = walker.standing()
     robot = walker.robot
+    # Feet, knees and hips: it can fall without falling through the ground.
     contacts = [mb.sphere(foot, 0.0) for foot in walker.FEET]
+    for leg, _, _ in walker.LEGS:
+        contacts += [mb.sphere(f"{leg}_shin", 0.03), mb.sphere(f"{leg}_hip", 0.05)]
 
     def step(t: Scalar, x: mb.State, u: Hand, p: Tree) -> Any:
         bend = np.arccos(np.clip(p["height"] / (walker.THIGH + walker.SHIN), 0.3, 0.99))

@@ -134,8 +134,8 @@ class Car(FolderScene):
             Drive force in N, negative to brake.
         """
 
-        steer: Any = field(units="rad", default=0.0)
-        drive: Any = field(units="N", default=0.0)
+        steer: Any = field(units="rad", limits=(-0.5, 0.5), default=0.0)
+        drive: Any = field(units="N", limits=(-6e3, 6e3), default=0.0)
 
     @struct
     class Output:

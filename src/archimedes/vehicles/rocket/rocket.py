@@ -217,8 +217,8 @@ class Rocket(FolderScene):
             Angles of the engine in rad: nose up, and to the right.
         """
 
-        throttle: Any = field(units="")
-        gimbal: Any = field(units="rad", default_factory=lambda: np.zeros(2))
+        throttle: Any = field(units="", limits=(0.0, 1.0))
+        gimbal: Any = field(units="rad", limits=(-0.15, 0.15), default_factory=lambda: np.zeros(2))
 
     @struct
     class Output:

@@ -39,10 +39,10 @@ function makeCharts() {
     charts.push(chart);
   });
 }
-function rangeOf(data) {
+function rangeOf(data, from = 0) {
   let low = Infinity, high = -Infinity;
   for (const row of [...data.rows, ...(data.lows || []), ...(data.highs || [])]) {
-    for (const v of row) { if (v < low) low = v; if (v > high) high = v; }
+    for (let k = from; k < row.length; k++) { if (row[k] < low) low = row[k]; if (row[k] > high) high = row[k]; }
   }
   if (!(low <= high)) return [0, 1];
   // What does not change lies in the middle, whatever rounding has left of it.
@@ -89,6 +89,8 @@ function drawLines(chart) {
     const half = g.measureText(t.toFixed(places)).width / 2, x = Math.max(X(t), chart.left + 6);
     if (x + half + 6 < end) g.fillText(t.toFixed(places), x, h - 4);
   }
+  g.save();
+  g.beginPath(); g.rect(chart.left, 0, chart.width + 6, h - 14); g.clip();
   data.rows.forEach((row, k) => {
     const color = CYCLES[theme][k % CYCLES[theme].length];
     if (data.lows) {
@@ -108,6 +110,7 @@ function drawLines(chart) {
     g.stroke();
     chart.values[k].style.color = chart.dots[k].style.background = color;
   });
+  g.restore();
   chart.cursor.style.height = chart.height + "px";
   chart.X = X; chart.Y = Y;
 }
@@ -116,7 +119,7 @@ function drawCharts(t, words = true) {
     const { sheet, data } = chart;
     if (!sheet.clientWidth) continue;
     const aged = scene.live && performance.now() - (chart.drawn || 0) > (quality < 1 ? 200 : 90);
-    if (aged) { chart.range = rangeOf(data); chart.drawn = performance.now(); }
+    if (aged) { chart.range = rangeOf(data, place(data.times, hooks.window()[0])[0]); chart.drawn = performance.now(); }
     if (aged || !chart.X || chart.theme !== theme || chart.w !== sheet.clientWidth || chart.h !== sheet.clientHeight) {
       chart.theme = theme; chart.w = sheet.clientWidth; chart.h = sheet.clientHeight;
       drawLines(chart);

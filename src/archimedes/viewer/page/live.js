@@ -286,7 +286,8 @@ hooks.sample = () => {
 };
 hooks.window = () => {
   const first = charts.length && charts[0].data.times.length ? charts[0].data.times[0] : 0;
-  return now - first > WINDOW && playing && !ending ? [now - WINDOW, now] : [Math.min(first, now), Math.max(now, first + 2)];
+  const long = WINDOW * Math.max(1, speed);
+  return now - first > long && playing && !ending ? [now - long, now] : [Math.min(first, now), Math.max(now, first + 2)];
 };
 function prepareScene() {
   for (const body of scene.bodies) {
