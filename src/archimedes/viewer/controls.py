@@ -162,7 +162,7 @@ def choose_controls(
 
 def _by_ending(name: str, columns: Mapping[str, Any]) -> str:
     """Return the one column whose path ends in a name."""
-    ends = [column for column in columns if column.endswith(f".{name}")]
+    ends = [column for column in columns if column.endswith((f".{name}", f"[{name!r}]"))]
     if len(ends) != 1:
         what = "is ambiguous" if ends else "moves nothing"
         raise ValueError(

@@ -16,6 +16,8 @@ from archimedes.viewer.simulator import Simulator
 
 #: Time in s between two outputs of "run to the end", where no sampled part asks for less.
 OUTPUT_INTERVAL = 0.05
+#: About as many outputs, if that is too short.
+OUTPUTS = 1200
 COPY_COLOR = "#6d8fc4"
 
 
@@ -128,7 +130,8 @@ def compiled(simulator: Simulator) -> Any:
 def stride(simulator: Simulator) -> int:
     """Return how many steps "run to the end" takes at once: no sampled part acts between."""
     whole = [round(part.dt / simulator.dt) for part in simulator.sampled if part.dt is not None]
-    own = max(1, round(OUTPUT_INTERVAL / simulator.dt))
+    interval = max(OUTPUT_INTERVAL, simulator.t_end / OUTPUTS)
+    own = max(1, round(interval / simulator.dt))
     return math.gcd(*whole) if whole else own
 
 

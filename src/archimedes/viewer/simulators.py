@@ -187,6 +187,11 @@ class RobotInput:
 
 def of_robot(model: Model, x0: Any = None, inputs: Any = None, **options: Any) -> Simulator:
     """Return a robot whose joints are driven by sliders and whose links can be dragged."""
+    if "parameters" in options:
+        raise TypeError(
+            "view: a robot has the parameters gravity and damping here; for others write a "
+            "function f(t, x, u, p) that calls multibody.dynamics, with actor=model"
+        )
     state = robot_start(model) if x0 is None else x0
     stateful = find_stateful(model.actuators) if model.actuators else []
     if stateful and not isinstance(state, DrivenState):
@@ -202,17 +207,22 @@ def of_robot(model: Model, x0: Any = None, inputs: Any = None, **options: Any) -
     if not isinstance(u0, RobotInput):
         u0 = RobotInput(np.asarray(inputs, dtype=float), pull)
     spread = np.eye(model.nv)[:, joints]
+    own_gravity = np.asarray(model.gravity)
 
-    def motion(t: Scalar, x: State, u: RobotInput) -> Any:
+    def motion(t: Scalar, x: State, u: RobotInput, p: Tree) -> Any:
+        here = tree.replace(model, gravity=p["gravity"] * own_gravity)
         forces = u.pull.forces(model, x.q, x.v)
         if driven:
-            return dynamics(model, t, x, u.torque, forces, driven)
-        return dynamics(model, t, x, spread @ u.torque, forces)
+            return dynamics(here, t, x, u.torque, forces, driven)
+        drag = -p["damping"] * x.v[np.array(joints, dtype=int)]
+        return dynamics(here, t, x, spread @ (u.torque + drag), forces)
 
     if options.get("controls") is None:
         options["controls"] = joint_controls(model, driven, joints)
     options.setdefault("actor", model)
-    return Simulator(motion, state, inputs=u0, **options)
+    # One that floats has no ground to stand on here: it starts without weight.
+    first = {"gravity": 0.0 if model.links[0].kind.nv == 6 else 1.0, "damping": 0.0}
+    return Simulator(motion, state, inputs=u0, parameters=first, **options)
 
 
 def robot_start(model: Model) -> State:
@@ -222,7 +232,7 @@ def robot_start(model: Model) -> State:
 
 def joint_controls(model: Model, driven: list[Any], joints: list[int]) -> dict[str, Any]:
     """Return a slider for each actuator or joint, named after it."""
-    controls: dict[str, Any] = {}
+    controls: dict[str, Any] = {"gravity": Control(0.0, 2.0, label="gravity (1: the model's)")}
     if driven:
         for k, actuator in enumerate(driven):
             label = getattr(actuator, "name", "") or ", ".join(actuator.joints)
@@ -233,4 +243,5 @@ def joint_controls(model: Model, driven: list[Any], joints: list[int]) -> dict[s
     for k, j in enumerate(joints):
         reach = float(limits[j]) if np.isfinite(limits[j]) and limits[j] > 0.0 else TORQUE
         controls[f"torque[{k}]"] = Control(-reach, reach, label=names[j], units="N m")
+    controls["damping"] = Control(0.0, 5.0, label="damping of the joints", units="N m s")
     return controls

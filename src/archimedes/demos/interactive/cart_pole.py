@@ -153,7 +153,7 @@ def page() -> View:
         row = np.stack([x.position, x.angle, x.speed, x.rate])
         return np.clip(-p["gain"] * (K @ row), -REACH, REACH)
 
-    kick = Control(kind="pulse", label="kick both poles", keys="k", pulse=[(0.1, 1.5)])
+    kick = Control(kind="pulse", label="kick both poles", keys="k", pulse=[(0.1, 0.5)])
     arrows = ("ArrowLeft", "ArrowRight")
     push = Control(
         -REACH, REACH, label="push your cart", keys=arrows, axis=0, returns=True, rate=0.5

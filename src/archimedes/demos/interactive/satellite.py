@@ -29,7 +29,7 @@ class Operator:
     coils: Any = 0.0
     damping: Any = arc.field(units="N m s", default=0.08)
     dipole_gain: Any = arc.field(units="A m^2 s/T", default=2e5)
-    pull: Any = arc.field(default_factory=lambda: Pull(("",), 2.0, 0.0, limit=1.0, relative=True))
+    pull: Any = arc.field(default_factory=lambda: Pull(("",), 0.1, 0.0, limit=0.04, relative=True))
 
 
 @arc.struct

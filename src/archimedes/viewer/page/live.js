@@ -5,7 +5,7 @@ const WINDOW = 20, BUDGET = 60, POINTS = 1200, RECORDED = 200000;
 let recording = null, behind = 1, loaded = false, ending = false, notice = "";
 
 // ---- numbers that a reader moves ----------------------------------------------------------------
-const knobs = live.controls.map((about) => ({ ...about, first: about.value, now: about.value, pressed: 0, moved: false, from: null }));
+const knobs = live.controls.map((about) => ({ ...about, first: about.value, now: about.value, pressed: 0, moved: false, from: new Map() }));
 const knobByName = new Map(knobs.map((knob) => [knob.name, knob]));
 function setKnob(knob, value, told = true) {
   if (!(value - value === 0)) return;
@@ -76,15 +76,16 @@ function makeKnobs() {
 }
 // A pulse is played in the model's time, step by step, so that it is the same on any machine.
 function startPulse(knob) {
-  knob.from = models.length ? models[knob.targets[0][0]].simulation.k : 0;
+  knob.from = new Map(knob.targets.map(([which]) => [which, models[which].simulation.k]));
 }
-function pulseValue(knob, model) {
-  let t = (model.simulation.k - knob.from) * model.about.dt;
+function pulseValue(knob, which) {
+  const { simulation, about } = models[which];
+  let t = (simulation.k - knob.from.get(which)) * about.dt;
   for (const [seconds, value] of knob.pulse) {
     if (t < seconds - 1e-9) return value;
     t -= seconds;
   }
-  knob.from = null;
+  knob.from.delete(which);
   return knob.first;
 }
 // Keys and sticks move sliders by real time, before the steps of a picture.
@@ -185,11 +186,20 @@ hooks.advance = (seconds, pace) => {
   now = reached;
   after();
 };
-function step(model) {
+// Set what pulses are at now; return whether one is still played.
+function playPulses(model) {
+  let open = false;
   for (const knob of knobs) {
-    if (knob.kind !== "pulse" || knob.from === null) continue;
-    for (const [which, index] of knob.targets) if (models[which] === model) setControl(model, index, pulseValue(knob, model));
+    for (const [which, index] of knob.from.size ? knob.targets : []) {
+      if (models[which] !== model || !knob.from.has(which)) continue;
+      setControl(model, index, pulseValue(knob, which));
+      open = open || knob.from.has(which);
+    }
   }
+  return open;
+}
+function step(model) {
+  playPulses(model);
   model.simulation.step();
   if (recording) record(model);
 }
@@ -209,7 +219,8 @@ function runOn() {
       const { simulation, about } = model, left = Math.round(about.end / about.dt) - simulation.k;
       if (left <= 0 || simulation.stopped) continue;
       open = true;
-      simulation.advance(Math.min(left, about.stride - (simulation.k % about.stride)));
+      if (playPulses(model)) simulation.step();
+      else simulation.advance(Math.min(left, about.stride - (simulation.k % about.stride)));
       if (recording) record(model);
       look_at(model);
     }
@@ -226,10 +237,11 @@ function after() {
     if (!simulation.stopped || over.told) continue;
     over.told = true;
     const name = models.length > 1 ? about.name + ": " : "", t = short(simulation.t);
+    const earlier = notice && models.length > 1 ? notice + " · " : "";
     if (simulation.bad >= 0) {
-      say(`${name}the model diverged at ${t} s: ${about.names[simulation.bad] || "its state"} is ${simulation.s[simulation.bad]}. Reset starts it again.`);
+      say(`${earlier}${name}the model diverged at ${t} s: ${about.names[simulation.bad] || "its state"} is ${simulation.s[simulation.bad]}. Reset starts it again.`);
     } else {
-      say(`${name}${about.events[simulation.fired].name} at ${t} s`);
+      say(`${earlier}${name}${about.events[simulation.fired].name} at ${t} s`);
     }
   }
   if (models.every((model) => model.simulation.stopped)) { ending = false; setPlaying(false); }
@@ -249,7 +261,10 @@ function restart() {
     model.changes = model.changes.filter(([, index]) => model.movable.has(index));
     dropPull(model);
   }
-  for (const knob of knobs) { knob.from = null; if (knob.kind === "pulse") setKnob(knob, knob.first); }
+  for (const knob of knobs) {
+    knob.from.clear();
+    if (knob.kind === "pulse") for (const [which, index] of knob.targets) setControl(models[which], index, knob.first);
+  }
   for (const chart of charts) { chart.data.times.length = 0; for (const row of chart.data.rows) row.length = 0; }
   for (const trail of trailsLive) trail.clear();
   now = 0; ending = false; recording = recording && [];
@@ -477,7 +492,11 @@ function startCopies(model, index) {
     const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
     const worker = new Worker(url);
     model.copies.waiting = true;
-    worker.onmessage = ({ data }) => (data.ready ? ((model.copies.waiting = false), (model.copies.kind = "worker")) : settle(data.poses, data.round));
+    worker.onmessage = ({ data }) => {
+      if (!data.ready) { settle(data.poses, data.round); return; }
+      Object.assign(model.copies, { waiting: false, kind: "worker" });
+      askCopies();
+    };
     worker.onerror = (event) => { event.preventDefault(); worker.terminate(); onPage(); };
     model.copies.ask = (message) => worker.postMessage(message);
     const plain = { dt: about.dt, state: about.state, controls: about.controls, events: about.events, layout: about.layout };
@@ -492,6 +511,7 @@ function startCopies(model, index) {
       if (message.reset) copies.reset();
       settle(copies.run(message.to, message.changes, message.origin).slice(), message.round);
     }, 0);
+    askCopies();
   }
 }
 function askCopies() {
@@ -596,6 +616,7 @@ hooks.api = {
   count: (k = 0) => models[k].simulation.k,
   seen: (k = 0) => Array.from(models[k].seen),
   copies: (k = 0) => (models[k].copies ? { kind: models[k].copies.kind, k: models[k].copies.k, waiting: models[k].copies.waiting, poses: scene.ghosts.length && scene.ghosts[0].live ? scene.ghosts[0].live.length / 7 : 0 } : null),
+  copyPoses: (k = 0) => Array.from(scene.ghosts[models[k].about.copies.ghosts].live, (v, j) => (j % 7 < 3 ? v + models[k].copies.origin[j % 7] : v)),
   notice: () => notice,
   csv: () => csv(),
   record: (on) => { recording = on ? [] : null; },
