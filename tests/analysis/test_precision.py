@@ -20,10 +20,10 @@ def test_the_line_is_found_and_the_advice_mends_it(name):
     found = [f for f in report if line in f.expression]
     assert found and found[0].file == models.__file__ and found[0].kind == "digits"
     assert any(advice in finding.message for finding in found), str(report)
-    assert report.digits < 4 and report.results[0].relative > report.rtol
+    assert report.digits < 4 and max(r.relative for r in report.results) > report.rtol
     assert report.double and report.double_error <= report.rtol and "in double" in str(report)
     after = arc.compile(mended).precision(*args)
-    assert after.ok and not list(after) and after.digits > 4.5, str(after)
+    assert after.ok and not list(after) and after.digits > 4.0, str(after)
     assert "results within" in str(after)
 
 

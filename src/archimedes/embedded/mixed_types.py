@@ -35,7 +35,7 @@ _COMPARISONS = frozenset(CODES[name] for name in ("lt", "le", "eq", "ne", "trunc
 #: Ops whose float32 result is not the rounded float64 one.
 _ROUNDED_TWICE = frozenset(CODES[name] for name in ("fma", "f64", "f32", "from_bits"))
 #: ``file.py:12``, with what a report adds to it: the name that the line assigns to.
-_LINE = re.compile(r"(.+\.py):(\d+)(?: \(.*\))?")
+_LINE = re.compile(r"(.+):(\d+)(?: \(.*\))?")
 
 
 def pair_states(

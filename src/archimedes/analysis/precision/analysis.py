@@ -122,8 +122,8 @@ def examine(
     statistics = Statistics(short, long, sources)
     programs = Programs(recording, samples, count)
     compared = _compare(recording, outs, programs, statistics if low is SINGLE else None, atol)
-    failing = compared.worst > rtol
-    effects: dict[int, float] | None = None
+    failing = bool(np.any(compared.worst > rtol))
+    effects: dict[int, np.ndarray] | None = None
     double: list[int] = []
     double_error = 0.0
     if failing and low is SINGLE:
@@ -132,7 +132,7 @@ def examine(
     if not definition[0]:
         lines = [(s.file, s.number) for s in sources.listed if s.file]
         definition = lines[0] if lines else definition
-    diagnosis = diagnose(statistics, effects, rtol, failing, definition)
+    diagnosis = diagnose(statistics, effects, rtol, compared.worst, definition)
     paths = recording.out_tree.paths("result") if result_names is None else result_names
     shown = [path for path, out in zip(paths, recording.outs) if out.spec.traced]
     about = name if ends is None else f"{name} at {count} samples of its ranges"
@@ -188,21 +188,20 @@ def _prove(
     return proven, sampled
 
 
-def _worst(results: list[np.ndarray], compared: Comparison, atol: float) -> float:
-    """Return the largest relative error of results."""
+def _worst(results: list[np.ndarray], compared: Comparison, atol: float) -> np.ndarray:
+    """Return the largest relative error of each result."""
     with np.errstate(all="ignore"):
         errors = [a.astype(float) - b.astype(float) for a, b in zip(results, compared.high)]
     found = relative_errors(results, compared.high, errors, compared.floors, atol)
-    return max(float(x.max(initial=0.0)) for x in found)
+    return np.array([float(x.max(initial=0.0)) for x in found])
 
 
 def _search(
     mixed: MixedPrograms, groups: list[frozenset[int]], rtol: float
-) -> tuple[dict[int, float], list[int], float]:
-    """Return the effect of each source, those that need double, and the error then."""
-    listed = [mixed.error(group) for group in groups]
-    effects = {n: e for group, e in zip(groups, listed) if len(group) == 1 for n in group}
-    double = find_double(groups, listed, mixed, rtol)
+) -> tuple[dict[int, np.ndarray], list[int], float]:
+    """Return the effect of each source on the results, those that need double, the error then."""
+    effects = {n: mixed.errors(group) for group in groups if len(group) == 1 for n in group}
+    double = find_double(groups, [mixed.error(group) for group in groups], mixed, rtol)
     single = frozenset[int]().union(*groups).difference(*double)
     return effects, [n for group in double for n in sorted(group)], mixed.error(single)
 

@@ -20,10 +20,11 @@ from archimedes.analysis.precision.sources import Source, inner_line
 from archimedes.analysis.precision.statistics import Growth, NodeError, Statistics
 from archimedes.records import record
 
-#: An operation that multiplies errors by less is not to blame.
-_AMPLIFIES = 30.0
-#: A line counts if it brings this part of the error that is allowed.
-_PART = 0.1
+#: An operation that multiplies errors by less is not to blame; one that multiplies them by more
+#: than the second number is to blame before a sum that loses its addends.
+_AMPLIFIES, _STEEP = 100.0, 1e4
+#: A line counts if it brings this part of the error that is allowed, and of the error there is.
+_PART, _SHARE = 0.1, 0.03
 _WHOLE = ("floor", "ceil", "trunc", "rint")
 _COMPARISONS = ("lt", "le", "eq", "ne")
 _OPEN = ("sqrt", "log", "log2", "log10", "log1p", "arccos", "arcsin", "arccosh", "arctanh", "pow")
@@ -39,14 +40,14 @@ class Diagnosis:
 
 def diagnose(
     statistics: Statistics,
-    effects: Mapping[int, float] | None,
+    effects: Mapping[int, np.ndarray] | None,
     rtol: float,
-    failing: bool,
+    errors: np.ndarray,
     definition: tuple[str, int],
 ) -> Diagnosis:
-    """Return findings if results are ``failing``; otherwise remarks only.
+    """Return findings if the errors of some results are above ``rtol``; otherwise remarks only.
 
-    ``effects``: error of the results by source, where it alone is in the shorter type.
+    ``effects``: errors of the results by source, where it alone is in the shorter type.
     ``definition``: file and line of the function, for findings about its arguments.
     """
     by_source: dict[int, list[NodeError]] = defaultdict(list)
@@ -54,7 +55,8 @@ def diagnose(
         by_source[node.source].append(node)
     growth = {g.source: g for g in sorted(statistics.growth, key=_last_error)}
     listed, findings, notes = statistics.sources.listed, [], []
-    judge = _Judge(statistics, effects, rtol)
+    failing = bool(np.any(errors > rtol))
+    judge = _Judge(statistics, effects, rtol, errors)
     for number, source in enumerate(listed):
         if source.argument:
             text = judge.argument(number, source)
@@ -83,20 +85,28 @@ class _Judge:
     """Says what is wrong with a line or an argument."""
 
     def __init__(
-        self, statistics: Statistics, effects: Mapping[int, float] | None, rtol: float
+        self,
+        statistics: Statistics,
+        effects: Mapping[int, np.ndarray] | None,
+        rtol: float,
+        errors: np.ndarray,
     ) -> None:
         self.low, self.high = statistics.low, statistics.high
         self.effects, self.rtol = effects, rtol
-        self.threshold = max(_PART * rtol, _AMPLIFIES * self.low.eps)
+        # A part of what is allowed, and of what there is.
+        self.least = np.maximum(_PART * rtol, np.where(np.isfinite(errors), _SHARE * errors, 0.0))
+        self.threshold = max(_PART * rtol, 30.0 * self.low.eps)
 
     def matters(self, source: int) -> bool:
         """Return whether a source brings a part of the error that counts, as far as is known."""
-        return self.effects is None or self.effects.get(source, np.inf) > _PART * self.rtol
+        if self.effects is None:
+            return True
+        return bool(np.any(self.effects.get(source, np.inf) > self.least))
 
     def argument(self, number: int, source: Source) -> str:
-        effect = 0.0 if self.effects is None else self.effects.get(number, 0.0)
-        if effect <= _PART * self.rtol:
+        if self.effects is None or number not in self.effects or not self.matters(number):
             return ""
+        effect = float(np.max(self.effects[number]))
         return (
             f"keeping the argument {source.argument} in {self.low.name} alone costs the results a "
             f"relative error of {effect:.1e}: subtract a reference before converting, choose a "
@@ -110,9 +120,12 @@ class _Judge:
         sums = [n for n in nodes if n.in_loop and n.often > self.rtol and is_accumulator(n)]
         sums = [n for n in sums if n.error > self.threshold and self.matters(number)]
         ill = [n for n in nodes if n.amplification > _AMPLIFIES and n.jump > self.threshold]
+        ill = ill if self.matters(number) else []
         worst = max(sums, key=lambda n: n.error, default=None)
         steep = max(ill, key=lambda n: n.jump, default=None)
-        if worst is not None and (steep is None or worst.absorbed > 0.5 or worst.lost > steep.jump):
+        # A difference that grows the errors of the sum it belongs to is no cause of its own.
+        is_steep = steep is not None and steep.amplification > _STEEP and steep.jump > 0.1
+        if worst is not None and (worst.absorbed > 0.5 or not is_steep):
             yield self.absorbed(worst) + self.drift(growth)
         elif steep is not None:
             yield self.amplified(steep) + self.drift(growth)
@@ -242,7 +255,9 @@ def growth_rate(growth: Growth) -> tuple[float, str]:
     return rate, next(kind for limit, kind in kinds if ratio <= limit)
 
 
-def line_errors(statistics: Statistics, effects: Mapping[int, float] | None) -> list[LineError]:
+def line_errors(
+    statistics: Statistics, effects: Mapping[int, np.ndarray] | None
+) -> list[LineError]:
     """Return what each line did, the largest errors first."""
     by_source: dict[int, list[NodeError]] = defaultdict(list)
     for node in statistics.nodes:
@@ -258,7 +273,7 @@ def line_errors(statistics: Statistics, effects: Mapping[int, float] | None) -> 
         source = statistics.sources.listed[number]
         if source.argument:
             continue
-        effect = float("nan") if effects is None else effects.get(number, float("nan"))
+        effect = (effects or {}).get(number, np.array(np.nan))
         found.append(
             LineError(
                 source.file,
@@ -267,7 +282,7 @@ def line_errors(statistics: Statistics, effects: Mapping[int, float] | None) -> 
                 max(n.local for n in nodes),
                 max(n.amplification for n in nodes),
                 max(n.error for n in nodes),
-                effect,
+                float(np.max(effect)),
                 max(n.absorbed for n in nodes),
                 rates.get(number, 0.0),
             )

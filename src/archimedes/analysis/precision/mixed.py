@@ -74,17 +74,21 @@ class Programs:
 class MixedPrograms:
     """Errors of the results where some sources (by number) are in float32, the others in double.
 
-    ``judge`` returns one number from the results of all samples: their largest relative error.
+    ``judge`` returns the largest relative error of each result from those of all samples.
     """
 
     def __init__(
-        self, programs: Programs, sources: Sources, judge: Callable[[list[Any]], float]
+        self, programs: Programs, sources: Sources, judge: Callable[[list[Any]], np.ndarray]
     ) -> None:
         self._programs, self._sources, self._judge = programs, sources, judge
-        self._known: dict[frozenset[int], float] = {}
+        self._known: dict[frozenset[int], np.ndarray] = {}
 
     def error(self, single: Collection[int]) -> float:
-        """Return the error with these sources in float32."""
+        """Return the largest error with these sources in float32."""
+        return float(self.errors(single).max(initial=0.0))
+
+    def errors(self, single: Collection[int]) -> np.ndarray:
+        """Return the error of each result with these sources in float32."""
         key = frozenset(single)
         if key not in self._known:
             of = self._sources.of

@@ -122,9 +122,9 @@ class Comparison:
     relative: list[np.ndarray]
 
     @property
-    def worst(self) -> float:
-        """The largest relative error."""
-        return max((float(x.max(initial=0.0)) for x in self.relative), default=0.0)
+    def worst(self) -> np.ndarray:
+        """The largest relative error of each result."""
+        return np.array([float(x.max(initial=0.0)) for x in self.relative])
 
 
 def describe_results(
