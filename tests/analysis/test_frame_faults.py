@@ -102,3 +102,81 @@ def test_at_most_two_faults_of_forty_are_missed():
 def test_a_planted_fault_is_found_at_its_line(name, old, new):
     lines, line = find(name, old, new)
     assert lines == [line]
+
+
+#: Other ways to write the same physics, each of them right.
+RIGHT = [
+    ("quadrotor", "R_NB @ F_B / MASS", "R_BN.T @ F_B / MASS"),
+    ("quadrotor", "R_NB @ F_B / MASS", "(F_B @ R_BN) / MASS"),
+    ("quadrotor", "R_NB @ F_B / MASS", "np.einsum('ij,j->i', R_NB, F_B) / MASS"),
+    ("quadrotor", "R_NB @ F_B / MASS", "np.linalg.solve(R_BN, F_B) / MASS"),
+    ("quadrotor", "R_BN @ (v_N - wind_N)", "R_BN @ v_N - R_BN @ wind_N"),
+    ("quadrotor", "R_BN @ (v_N - wind_N)", "np.matmul(R_NB.transpose(), v_N - wind_N)"),
+    ("quadrotor", "np.linalg.solve(J_B, M_B", "np.linalg.inv(J_B) @ (0.0 + M_B"),
+    ("quadrotor", "F_B = F_B + drag_B(v_air_B)", "F_B += drag_B(R_BN @ (v_N - wind_N))"),
+    (
+        "quadrotor",
+        "a_N = g_N + R_NB",
+        "total_N = sum([m * x for m, x in []], g_N); a_N = g_N + R_NB",
+    ),
+    ("quadrotor", "offsets_N = p_N - p_N[0]", "offsets_N = np.diff(p_N, axis=0)"),
+    ("navigation", "s.q_BE.rotate(reading.f_B, inverse=True)", "s.q_BE.inv().rotate(reading.f_B)"),
+    ("navigation", "s.q_BE.rotate(reading.f_B, inverse=True)", "s.R_EB @ reading.f_B"),
+    (
+        "navigation",
+        "s.q_BE.rotate(reading.f_B, inverse=True)",
+        "s.q_BE.as_matrix().T @ reading.f_B",
+    ),
+    ("navigation", "s.q_BE.rotate(self.w_IE_E)", "s.R_EB.T @ self.w_IE_E"),
+    ("navigation", "f_E + g_E + coriolis_E", "np.sum([f_E, g_E, coriolis_E], axis=0)"),
+    ("navigation", "s.R_EB @ self.lever_B", "self.lever_B @ s.R_EB.T"),
+    ("navigation", "local.rotate(self.state.v_E)", "local.as_matrix() @ self.state.v_E"),
+    (
+        "navigation",
+        "local = ned(lat, lon)",
+        "local = R_NE = ned(lat, lon).as_matrix()\n        local = ned(lat, lon)",
+    ),
+    ("navigation", "q_BE=s.q_BE * turn", "q_BE=Quaternion.from_matrix(s.R_EB.T)"),
+    ("arm", "X_WB @ X_BT", "X_WA @ X_AB @ X_BT"),
+    ("arm", "X_WC.inv() @ X_WT", "(X_WT.inv() @ X_WC).inv()"),
+    ("arm", "p_WG_W - p_WT_W", "-p_WT_W + p_WG_W"),
+    ("arm", "p_WG_W - p_WT_W", "p_WG_W - X_WT.t"),
+    ("arm", "X_WT.R.T @ p_TG_W", "X_WT.inv().R @ p_TG_W"),
+    ("arm", '"ij,nj->ni", R_WT, cloud_T', '"nj,ij->ni", cloud_T, R_WT'),
+    ("arm", 'np.einsum("ij,nj->ni", R_WT, cloud_T)', "cloud_T @ R_WT.T"),
+    ("arm", 'np.einsum("ij,nj->ni", R_WT, cloud_T)', "(R_WT @ cloud_T.T).T"),
+    ("arm", 'np.einsum("ij,nj->ni", R_WT, cloud_T)', "np.stack([R_WT @ p_T for p_T in cloud_T])"),
+    ("arm", "R_WA @ J_A @ R_WA.T", "np.linalg.multi_dot([R_WA, J_A, R_WA.T])"),
+    ("rendezvous", "np.stack([x_I, y_I, z_I])", "np.column_stack([x_I, y_I, z_I]).T"),
+    ("rendezvous", "r_L = R_LI @ dp_I", "r_L = dp_I @ R_LI.T"),
+    ("rendezvous", "R_LI @ (v_I - v_target_I)", "R_LI @ v_I - R_LI @ v_target_I"),
+    (
+        "rendezvous",
+        "Relative(rel.v_L, drift_L + u_L)",
+        "rel.replace(r_L=rel.v_L, v_L=drift_L + u_L)",
+    ),
+    ("rendezvous", "force_I = R_LI.T @ force_L", "force_I = (lambda f_L: R_LI.T @ f_L)(force_L)"),
+    ("rendezvous", "q_LI.rotate(sun_I)", "q_LI.inv().rotate(sun_I, inverse=True)"),
+    ("aircraft", "rotate(R_BW, F_W)", "R_BW @ F_W"),
+    ("aircraft", "R_BN.T @ v_B", "att.rotate(v_B, inverse=True)"),
+    ("aircraft", "R_NB[:, 0]", "R_NB @ np.array([1.0, 0.0, 0.0])"),
+    ("aircraft", "R_NB[:, 0]", "R_NB.T[0, :]"),
+    ("aircraft", "unit(v_N)", "v_N / np.sqrt(np.sum(v_N * v_N))"),
+    (
+        "aircraft",
+        "sum([F_aero_B, F_prop_B, weight_B])",
+        "np.sum([F_aero_B, F_prop_B, weight_B], 0)",
+    ),
+    ("aircraft", "F_B / m - np.cross(w_B, v_B)", "F_B / m + np.cross(v_B, w_B)"),
+    (
+        "worlds",
+        "v_air_B=x.att.rotate(x.v_E - wind_E)",
+        "v_air_B=x.att.as_matrix() @ (x.v_E - wind_E)",
+    ),
+    ("worlds", "F_E = x.att.rotate(F_B, inverse=True)", "F_E = x.att.inv().rotate(F_B)"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), RIGHT)
+def test_a_right_variant_is_silent(name, old, new):
+    assert find(name, old, new)[0] == []

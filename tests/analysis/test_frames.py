@@ -309,6 +309,13 @@ def test_functions_of_this_package_are_known_by_their_signatures():
         "def f(p_AB, p_AC): p_AM = 0.5 * (p_AB + p_AC); p_AB = 1e-3 * p_AB; return p_AM",
         "def f(R_BN, v_NED, R_NED_ECEF, v_ECEF): return R_BN @ (v_NED + R_NED_ECEF @ v_ECEF)",
         "# frames: E = NED\ndef f(v_E, v_NED, R_BE): return R_BE @ (v_E + v_NED)",
+        "# frames: R_BE takes B to E\ndef f(R_BE, v_B, v_E): return R_BE @ v_B + v_E",
+        "def f(R_AB, T_AB, p_A): return R_AB @ T_AB + p_A, R_AB.T @ (p_A - T_AB)",
+        "def f(C_B_I, C_I_B, v_B, v_I): return C_B_I @ v_I + v_B, C_B_I.transpose() @ v_B + v_I",
+        "def f(X_BG, X_WB, p_GP):\n    p_BP = X_BG @ p_GP\n    p_WP = X_WB @ p_BP",
+        "def f(r_BN_N, dcm_BN, r_CB_B):\n    r_CN_N = r_BN_N + dcm_BN.T @ r_CB_B",
+        "def f(R_WB, r_B, p_W):\n    p_i_W = p_W[None, :] + (R_WB @ r_B.T).T\n    return p_i_W",
+        "def f(v_BN_N, omega_BN_B, omega_RN_R, R_BR): return omega_BN_B - R_BR @ omega_RN_R",
         "def f(states, x_B): states.rotate(x_B)\nclass A:\n    def rotate(self, v): return v",
     ],
 )

@@ -115,7 +115,7 @@ def element(base: Value, index: ast.expr) -> Value:
             return Vector(base.frame) if base.many else SCALAR
         dots = isinstance(parts[0], ast.Constant) and parts[0].value is ...
         return SCALAR if dots and number else None
-    if isinstance(base, Map) and base.style != "C":
+    if isinstance(base, Map) and base.style not in "CT":
         if len(parts) == 1:
             return base if whole[0] and base.style == "J" else None
         if whole[-1] and whole[-2]:

@@ -791,7 +791,7 @@ class Flow:
                 return self.compose(node, left, right, a, b)
             if isinstance(b, Vector):
                 return self.apply(node, left, right, a, b)
-            return Vector(a.to, partial=True) if b is None and a.style != "C" else None
+            return Vector(a.to, partial=True) if b is None and a.style not in "CT" else None
         if isinstance(a, Vector) and not a.partial:
             if isinstance(b, Map):
                 return self.apply(node, left, right, b.swap(), a, reverse=True)
@@ -829,11 +829,13 @@ class Flow:
         return Vector(a.to, points, b.many, b.partial)
 
     def compose(self, node: ast.AST, left: ast.expr, right: ast.expr, a: Map, b: Map) -> Value:
-        """Return the product of two maps."""
+        """Return the product of two maps; T_AB beside a rotation is a translation."""
+        if "T" in (a.style, b.style) and a.style != b.style:
+            return None
         if not self.unify(a.frm, b.to, right):
             self.report(right, messages.wrong_product(self, left, right, a, b), node)
             return POISON
-        style = "X" if a.style == b.style == "X" else "R"
+        style = a.style if a.style == b.style and a.style in "XT" else "R"
         to, frm = frame_of(a.to), frame_of(b.frm)
         return Map(a.to, b.frm, "J" if to is not None and to == frm and style == "R" else style)
 

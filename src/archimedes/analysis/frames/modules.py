@@ -21,6 +21,13 @@ __all__ = ["Class", "Function", "Module", "Project", "Routine", "parameters_of"]
 PACKAGE = Path(__file__).resolve().parents[2]
 _EQUAL = re.compile(r"#\s*frames:\s*(\w+)\s*(?:=|is)\s*(\w+)")
 
+_BACKWARDS = re.compile(r"#\s*frames:\s*[A-Za-z]+_([A-Z])([A-Z]) takes \1 to \2")
+
+#: Packages of others have no frames to tell of, and are large.
+INSTALLED = ("site-packages", "dist-packages")
+#: Files that are read for what one check imports.
+MOST_MODULES = 500
+
 Routine = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 #: Decorators after which a function is called as it is written.
@@ -122,6 +129,7 @@ class Module:
         self.project, self.path, self.tree = project, path, tree
         self.given = False
         self.folders = set(path.resolve().parents) if path is not None else set()
+        self.backwards = _BACKWARDS.search(text) is not None
         pairs = [m.groups() for m in _EQUAL.finditer(text)]
         self.same: Callable[[str, str], bool] = same_by(pairs) if pairs else are_compatible
         apart = [s for s in tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))]
@@ -145,7 +153,8 @@ class Module:
 
     def make_scope(self, evidence: Evidence) -> Scope:
         """Return what names mean in a part of the module."""
-        return Scope(evidence, self.evidence, self.spatial, self.same, self.attitudes)
+        flags = self.attitudes, self.backwards
+        return Scope(evidence, self.evidence, self.spatial, self.same, *flags)
 
     def scope_of(self, statement: ast.AST) -> Scope | None:
         """Return the scope of a function or class at the top of the module."""
@@ -271,6 +280,7 @@ class Project:
         self.modules: dict[Path, Module | None] = {}
         self.roots: list[Path] = []
         self.loaded: dict[Any, Module | None] = {}
+        self.count = 0
 
     def add(self, path: Path | None, tree: ast.Module, text: str) -> Module:
         """Make a module of a tree, and remember it by its path."""
@@ -281,6 +291,9 @@ class Project:
 
     def load(self, dotted: str, level: int, importer: Module) -> Module | None:
         """Return an imported module, None where its source is neither beside it nor ours."""
+        ours = dotted.split(".")[0] == "archimedes" and not level
+        if ours and self is not OURS and not any(PACKAGE in p.parents for p in self.modules):
+            return OURS.load(dotted, level, importer)
         folder = importer.path.parent if importer.path is not None else None
         key = (dotted, level, folder)
         if key not in self.loaded:
@@ -291,7 +304,8 @@ class Project:
         """Read the first file that a module can be."""
         for path in self.candidates(dotted, level, importer):
             path = path.resolve()
-            if path not in self.modules and path.is_file():
+            if path not in self.modules and self.count < MOST_MODULES and path.is_file():
+                self.count += 1
                 try:
                     text = path.read_text(encoding="utf-8")
                     self.add(path, ast.parse(text), text)
@@ -314,14 +328,19 @@ class Project:
         elif importer.path is not None:
             folder = importer.path.resolve().parent
             roots = [folder, *self.roots]
+            roots = [r for r in roots if r.name not in INSTALLED]
             while (folder / "__init__.py").is_file() and folder.parent != folder:
                 folder = folder.parent
-                roots.append(folder)
+                roots += [] if folder.name in INSTALLED else [folder]
         for root in roots:
             base = root.joinpath(*parts)
             yield from (base / "__init__.pyi", base / "__init__.py")
             if parts:
                 yield base.with_suffix(".py")
+
+
+#: This package's own sources, read once for all checks of a session.
+OURS = Project()
 
 
 def same_by(pairs: list[tuple[str, ...]]) -> Callable[[str, str], bool]:

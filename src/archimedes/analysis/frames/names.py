@@ -41,11 +41,12 @@ FRAME_WORDS = {
     "FLU": "B",
 }
 
-#: Heads of what takes coordinates from one frame to another. C and T are often something else.
+#: Heads of what takes coordinates from one frame to another; C and T are often something else.
 MAPS = {
     **dict.fromkeys(words("R q rot rotation dcm DCM quat quaternion att attitude"), "R"),
     **dict.fromkeys(words("X transform transformation pose tf"), "X"),
-    **dict.fromkeys(words("C T"), "C"),
+    "C": "C",
+    "T": "T",
 }
 TENSORS = {"J", "I", "inertia"}
 STRONG = words(

@@ -112,6 +112,7 @@ class Evidence:
                 self.bodies[ast.unparse(n.value)].add(p.to)
         elif isinstance(n, ast.Attribute) and n.attr in ("T", "mT"):
             self.jacobians.add(last_name(n.value))
+            self.vectors.add(last_name(n.value))
             self.spatial = self.spatial or is_map(n.value)
         elif isinstance(n, ast.Assign):
             targets = n.targets[0]
@@ -165,6 +166,8 @@ class Scope:
         Whether two frames are one.
     attitudes : bool
         Whether attitudes are those of this package.
+    backwards : bool
+        Whether ``R_BE`` takes B to E here, as the file says in a comment.
     """
 
     def __init__(
@@ -174,8 +177,9 @@ class Scope:
         spatial: bool,
         same: Callable[[str, str], bool] = are_compatible,
         attitudes: bool = False,
+        backwards: bool = False,
     ) -> None:
-        self.attitudes = attitudes
+        self.attitudes, self.backwards = attitudes, backwards
         self.own, self.module, self.spatial, self.same = own, module, spatial, same
         self.frames = own.frames | module.frames
         self.kept: dict[str, Value] = {}
@@ -197,9 +201,9 @@ class Scope:
                 if weak or not self.is_frame(p.to):
                     return None
                 return Map(p.to, None if name in self.own.jacobians else p.to, "J")
-            if p.style == "C" and not (self.is_frame(p.to) and self.is_frame(p.frm)):
+            if p.style in "CT" and not (self.is_frame(p.to) and self.is_frame(p.frm)):
                 return None
-            return Map(p.to, p.frm, p.style)
+            return Map(p.frm, p.to, p.style) if self.backwards else Map(p.to, p.frm, p.style)
         points = Counter({p.points[1]: 1, p.points[0]: -1}) if p.points else None
         if p.to and (not self.is_frame(p.to) or self.is_label(p, name)):
             return None
@@ -228,10 +232,8 @@ class Scope:
         if p.head in FORCES and p.to == "N" and not self.spatial:
             return True
         letters = self.own.letters[p.head] | self.module.letters[p.head]
-        if p.to not in self.frames and any(
-            x not in USUAL for x in letters & {"A", "C"} - self.frames
-        ):
-            return p.to == "B"
+        if p.to == "B" and "B" not in self.frames and letters & ({"A", "C"} - self.frames):
+            return True  # bodies A and B
         if p.to in "NED" and {"N", "E"} <= letters:  # north, east, down
             vectors = {f"{p.head}_N", f"{p.head}_E"} & used
             return "D" in letters or "U" in letters or not (vectors or {"N", "E"} <= self.frames)
