@@ -88,6 +88,70 @@ def test_effects_are_those_of_single_lines():
     assert effects["z = y * 3.0"] > effects["w = z - 2.5"] >= 0
 
 
+def test_latitude_and_height_from_earth_centred_coordinates():
+    """In float32 a position is known to half a metre: that is the argument's fault."""
+    from archimedes.environment import ecef_to_geodetic, geodetic_to_ecef
+
+    f = arc.compile(ecef_to_geodetic, return_names=("lat", "lon", "alt"))
+    report = f.precision(geodetic_to_ecef(0.8, 0.2, 10.0))
+    assert not report.ok and "argument p_E" in report.double
+    (finding,) = [x for x in report if x.expression == "p_E"]
+    assert "subtract a reference before converting" in finding.message
+    lat, lon, alt = report.results
+    assert min(lat.digits, lon.digits) > 6.5 and alt.digits < 2.5
+
+    def relative_height(d_E, p_E):
+        # The difference from a known point, converted after it was taken.
+        return d_E @ p_E / np.sqrt(p_E @ p_E)
+
+    p_E = geodetic_to_ecef(0.8, 0.2, 0.0)
+    d_E = geodetic_to_ecef(0.8, 0.2, 10.0) - p_E
+    assert arc.compile(relative_height).precision(d_E, p_E).digits > 6
+
+
+def test_attitude_from_a_rotation_matrix():
+    """The angle of a small rotation by the trace, and by the sine."""
+
+    def angle(R):
+        c = (np.trace(R) - 1.0) / 2.0
+        return np.arccos(c)
+
+    def mended(R):
+        s = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / 2.0
+        return np.arctan2(np.sqrt(s @ s), (np.trace(R) - 1.0) / 2.0)
+
+    R = arc.spatial.RotationVector(np.array([1e-3, 2e-3, -1e-3])).as_matrix()
+    report = arc.compile(angle).precision(R)
+    assert report.digits < 2 and any("np.arctan2" in finding.message for finding in report)
+    assert arc.compile(mended).precision(R).digits > 5
+
+
+def test_long_counters_and_sums():
+    """A sum of many numbers, naive and compensated: Higham (2002), section 4.3."""
+
+    def naive(x):
+        return arc.scan(lambda s, v: (s + v, None), 1e4, x)[0]
+
+    def kahan(x):
+        def step(state, v):
+            s, c = state
+            y = v - c
+            t = s + y
+            return (t, (t - s) - y), None
+
+        return arc.scan(step, (1e4, 0.0), x)[0][0]
+
+    x = np.full(40_000, 1e-3 / 3.0)
+    report = arc.compile(naive).precision(x, rtol=1e-5)
+    assert not report.ok and "stands still" in report[0].message
+    assert arc.compile(kahan).precision(x, rtol=1e-6).ok
+
+
+def test_a_parameter_of_the_name_of_an_option_is_the_functions():
+    f = arc.compile(lambda x, digits: x * digits)
+    assert f.precision(2.0, digits=3.0).results[0].value == 6.0
+
+
 # ---- float64 against double-double -------------------------------------------------------------
 
 

@@ -129,6 +129,8 @@ def test_the_report_counts_digits_over_steps_and_its_proposal_mends_them():
             library.carry()
         error = abs(float(library.outputs["t"][()]) - 3620.0) / 3620.0
         assert error < few
+    mixed = report(project, board="host", steps=20_000).precision
+    assert mixed.dtype == "mixed" and mixed.digits > digits.digits + 0.8
     # What the report said of float32 is what its C code computes.
     (wanted,) = [r for r in digits.results if r.name == "t"]
     assert float(library.outputs["t"][()]) == wanted.computed

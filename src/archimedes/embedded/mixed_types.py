@@ -92,7 +92,7 @@ def with_double(
     mixed = Recording(
         program, tuple(leaves), recording.out_tree, lay_out(specs), [], names=recording.names
     )
-    return dataclasses.replace(prepared, recording=mixed)
+    return dataclasses.replace(prepared, recording=mixed, reference=recording)
 
 
 def _is_named(path: str, names: Sequence[str]) -> bool:

@@ -85,7 +85,8 @@ class Prepared:
     """A recorded function: every leaf of its result is in the graph.
 
     ``arguments`` are the example values of what is traced, ``fixed`` of what is not;
-    ``signature`` binds other arguments in the same way.
+    ``signature`` binds other arguments in the same way. ``reference`` is the recording in float64
+    of one that is partly in float32.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Prepared:
     summary: str
     signature: Signature
     optimize: str
+    reference: Recording | None = None
 
 
 def prepare(

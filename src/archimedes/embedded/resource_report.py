@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.analysis.precision.analysis import examine
+from archimedes.analysis.precision.analysis import compare, examine
 from archimedes.analysis.precision.repeated_steps import repeat_steps
 from archimedes.analysis.precision.report import PrecisionReport
 from archimedes.checks import check_whole
@@ -78,7 +78,7 @@ class ResourceReport:
     run : EmulatedRun, optional
         One call on the emulated board, library included.
     precision : PrecisionReport, optional
-        Digits that a project of float32 loses at its example arguments.
+        Digits that a project of float32, or partly of it, loses at its example arguments.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class ResourceReport:
         traced = f"{count} groups of lines" if count else "not recorded"
         lines.append(f"  traced      {traced}")
         if self.precision is not None:
-            lines.append(f"  float32     {_digits(self.precision)}")
+            lines.append(f"  {self.precision.dtype:11} {_digits(self.precision)}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -299,7 +299,8 @@ def report(
 def _examine(project: CProject, steps: int) -> PrecisionReport | None:
     """Return what a project of float32 loses at its example arguments, after steps of its state."""
     model, recording, about = project.model, project.prepared.recording, project.name
-    if model.types.float_type == np.float64:
+    reference = project.prepared.reference
+    if model.types.float_type == np.float64 and reference is None:
         return None
     state = [
         (x.number, y.number)
@@ -308,12 +309,15 @@ def _examine(project: CProject, steps: int) -> PrecisionReport | None:
     ]
     if state and steps > 1:
         recording, about = repeat_steps(recording, state, steps), f"{about} after {steps:,} steps"
+        reference = None if reference is None else repeat_steps(reference, state, steps)
     samples = [
         np.asarray(value, dtype=DTYPES[leaf.code]).reshape(1, *leaf.shape)
         for value, leaf in zip(model.values, model.leaves)
     ]
     paths = {member.number: member.path for member in model.outputs.members}
     names = [paths.get(k, "") for k in range(len(model.out_leaves))]
+    if reference is not None:
+        return compare(about, recording, reference, samples, names)
     return examine(about, recording, samples, result_names=names)
 
 

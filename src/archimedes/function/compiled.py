@@ -350,7 +350,8 @@ class Compiled(RecordedFunction[P, R]):
         Parameters
         ----------
         *args, **kwargs
-            Arguments as the function itself takes them. Their values matter.
+            Arguments as the function itself takes them. Their values matter. If the function has a
+            parameter of the name of an option here, it is the function's.
         dtype : {np.float32, np.float64}, optional
             The arithmetic to examine. float32 is compared with float64, float64 with double-double
             (32 digits).
@@ -381,6 +382,8 @@ class Compiled(RecordedFunction[P, R]):
         (False, True)
         """
         options = {"dtype": dtype, "ranges": ranges, "rtol": rtol, "atol": atol, "digits": digits}
+        for name in self.signature.names.intersection(options):
+            kwargs[name] = options.pop(name)
         return provided("precision")(self, args, kwargs, **options)
 
     def __content__(self) -> tuple[Any, ...]:

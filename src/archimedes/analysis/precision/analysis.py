@@ -33,6 +33,7 @@ from archimedes.graph.blocks.interfaces import Form
 from archimedes.graph.dtypes import DTYPES
 from archimedes.graph.program import Graph
 from archimedes.graph.regions.base import has_blocks
+from archimedes.slow_notice import notify_if_slow
 from archimedes.symbolic import is_tracing
 from archimedes.symbolic.core.user_frames import recording_lines
 
@@ -118,8 +119,11 @@ def examine(
     sources = Sources(graph, [names[k] for k in traced for _ in range(forms[k].width)])
     forms = [forms[k] for k in traced]
     short, long = (Execution(a, compiled=high is DOUBLE) for a in (low, high))
-    outs = [_run(e, graph, forms, samples, count) for e in (short, long)]
-    statistics = Statistics(short, long, sources)
+    with notify_if_slow(
+        f"counting the digits of {name}()", lambda: _explain_slowness(graph, count)
+    ):
+        outs = [_run(e, graph, forms, samples, count) for e in (short, long)]
+        statistics = Statistics(short, long, sources)
     programs = Programs(recording, samples, count)
     compared = _compare(recording, outs, programs, statistics if low is SINGLE else None, atol)
     failing = bool(np.any(compared.worst > rtol))
@@ -204,6 +208,31 @@ def _search(
     double = find_double(groups, [mixed.error(group) for group in groups], mixed, rtol)
     single = frozenset[int]().union(*groups).difference(*double)
     return effects, [n for group in double for n in sorted(group)], mixed.error(single)
+
+
+def _explain_slowness(graph: Graph, count: int) -> str:
+    work = estimate_work(graph) * count
+    return f"some {work:,} operations run in two arithmetics; shorter loops, or fewer ranges, take less"
+
+
+def compare(
+    about: str,
+    recording: Recording,
+    reference: Recording,
+    samples: Sequence[np.ndarray],
+    result_names: Sequence[str],
+) -> PrecisionReport:
+    """Return the errors of the results of a program against those of another one in float64."""
+    count = len(samples[0]) if samples else 1
+    low = Programs(recording, samples, count)(recording.blocks)
+    high = Programs(reference, samples, count)(reference.blocks)
+    with np.errstate(all="ignore"):
+        errors = [a.astype(float) - b.astype(float) for a, b in zip(low, high)]
+    floors = [np.zeros(x.shape) for x in high]
+    relative = relative_errors(low, high, errors, floors, 0.0)
+    compared = Comparison(low, high, errors, floors, relative)
+    results = describe_results(result_names, compared, np.dtype(np.float32), SINGLE.digits)
+    return PrecisionReport([], about, dtype="mixed", results=results, rtol=RTOL["float32"])
 
 
 def _arithmetics(dtype: DTypeLike) -> tuple[Arithmetic, Arithmetic]:

@@ -116,9 +116,9 @@ class Pairs:
         #: The executions in all, of which some are kept.
         self.count = low.count if low.steps is None else int(low.steps[-1]) + 1
         numbers = [i for i in self.live if not length_of(self.graph.dtype[i])]
-        rows = self._rows[0]
         numbers = [i for i in numbers if self.graph.op[i] != REGION]
-        self.axes = max((np.ndim(row[i]) for row in rows for i in numbers), default=0)
+        ends = self._rows[0][:1] + self._rows[0][-1:]
+        self.axes = max((np.ndim(row[i]) for row in ends for i in numbers), default=0)
         self._known: dict[int, tuple[Any, Any]] = {}
 
     def __bool__(self) -> bool:
