@@ -212,7 +212,7 @@ def _search(
 
 def _explain_slowness(graph: Graph, count: int) -> str:
     work = estimate_work(graph) * count
-    return f"some {work:,} operations run in two arithmetics; shorter loops, or fewer ranges, take less"
+    return f"some {work:,} operations run in two arithmetics; shorter loops take less time"
 
 
 def compare(
