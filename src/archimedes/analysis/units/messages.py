@@ -237,6 +237,8 @@ def _suggest_scale(got: Unit, wanted: Unit) -> str:
         return ": this is degrees, np.deg2rad makes radians of it"
     if wanted / got == degree:
         return ": this is radians, np.rad2deg makes degrees of it"
+    if abs(got.log_scale) < abs(wanted.log_scale):
+        got, wanted = wanted, got
     ratio = got.scale / wanted.scale
     if wanted.is_plain:
         return f": 1 {got} is {got.scale:.6g}"

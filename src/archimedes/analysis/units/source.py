@@ -7,6 +7,7 @@ import functools
 import linecache
 import os
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import NamedTuple
@@ -70,14 +71,21 @@ def locate(place: Place) -> Text:
 # ---- syntax trees ------------------------------------------------------------------------------
 
 
+Operations = dict[Span, tuple[ast.expr, ...]]
+
+
 @functools.lru_cache(maxsize=64)
-def _parse(file: str, size: int) -> dict[Span, tuple[ast.expr, ...]]:
-    """Return the operations, comparisons and calls of a file by their span, with those around."""
+def _parse(file: str, size: int) -> ast.Module | None:
+    """Return the syntax tree of a file; None if it is no Python, as a page of documentation."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        return ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return {}
-    found: dict[Span, tuple[ast.expr, ...]] = {}
+        return None
+
+
+def _collect(tree: ast.AST) -> Operations:
+    """Return operations, comparisons and calls by their span, with the expressions around."""
+    found: Operations = {}
     stack: list[tuple[ast.AST, tuple[ast.expr, ...]]] = [(tree, ())]
     while stack:
         node, around = stack.pop()
@@ -93,12 +101,45 @@ def _parse(file: str, size: int) -> dict[Span, tuple[ast.expr, ...]]:
     return found
 
 
+@functools.lru_cache(maxsize=64)
+def _operations_of_file(file: str, size: int) -> Operations:
+    tree = _parse(file, size)
+    return {} if tree is None else _collect(tree)
+
+
+@functools.lru_cache(maxsize=1024)
+def _operations_of_lines(file: str, first: int, last: int) -> Operations:
+    """Return the operations of the statement that some lines belong to."""
+    for before, after in _AROUND:
+        lines = [linecache.getline(file, n) for n in range(first - before, last + after + 1)]
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        try:
+            tree = ast.parse("def _():\n" + textwrap.indent(textwrap.dedent("".join(lines)), " "))
+        except (SyntaxError, ValueError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.expr):
+                node.lineno += first - before - 2
+                node.end_lineno = (node.end_lineno or 0) + first - before - 2
+                node.col_offset += indent - 1
+                node.end_col_offset = (node.end_col_offset or 0) + indent - 1
+        return _collect(tree)
+    return {}
+
+
+#: How many lines before and after an expression may belong to its statement, in order of trial.
+_AROUND = sorted(((b, a) for b in range(8) for a in range(8)), key=sum)
+
+
 def _operations(place: Place) -> tuple[ast.expr, ...]:
     """Return the operation that an instruction evaluates and the expressions it is part of."""
     file, span = place.code.co_filename, _span(place)
     if span is None:
         return ()
-    return _parse(file, len(linecache.getlines(file))).get(span, ())
+    size = len(linecache.getlines(file))
+    if _parse(file, size) is None:
+        return _operations_of_lines(file, *span[:2]).get(span, ())
+    return _operations_of_file(file, size).get(span, ())
 
 
 def sides_of(place: Place) -> tuple[str, str] | None:
@@ -168,11 +209,8 @@ Assignment = ast.Assign | ast.AugAssign | ast.AnnAssign
 
 @functools.lru_cache(maxsize=64)
 def _assignments(file: str, size: int) -> list[Assignment]:
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return []
-    return [node for node in ast.walk(tree) if isinstance(node, Assignment)]
+    tree = _parse(file, size)
+    return [node for node in ast.walk(tree or ast.Module([], [])) if isinstance(node, Assignment)]
 
 
 def _assigned(statement: Assignment, name: str) -> ast.expr | None:
