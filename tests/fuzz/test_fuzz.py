@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from archimedes.graph import F64
+from tests.embedded.toolchain import needs
 from tests.llvm import bundling
 from tests.long_parameters import long_after, long_but
 
@@ -16,6 +17,7 @@ from .__main__ import run_chunk
 from .bundles import BUNDLE, check_bundle
 from .programs import Expected, generate
 from .runner import EXECUTORS, check, mismatch
+from .webassembly import check_in_wasm
 from .wide import WIDEST, check_wide_in_bundles
 
 #: Of small arrays, all compiled; of arrays of no element to thousands.
@@ -59,6 +61,12 @@ def test_compiled_programs_equal_numpy(chunk: int) -> None:
 @pytest.mark.parametrize("chunk", long_after(0, range(2)))
 def test_programs_compiled_by_themselves(chunk: int) -> None:
     assert not failures("alone", 3 * SEEDS + chunk * 25, 25)
+
+
+@needs("node")
+@pytest.mark.parametrize("first", long_after(1, range(0, 500, 50)))
+def test_so_they_do_as_webassembly(first: int) -> None:
+    assert check_in_wasm(range(first, first + 50)) == (50, [])
 
 
 def test_a_wrong_kernel_is_seen_and_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -327,6 +327,13 @@ def test_callbacks_are_refused():
         arc.codegen(f, (1.0,), target="wasm")
 
 
+def test_no_tool_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(subprocess, "Popen", None)
+    made = arc.codegen(accelerate, ({"v": 1.0, "p": 0.0}, 2.0), target="wasm", output_dir=tmp_path)
+    assert {path.name for path in made.paths} >= {"accelerate.wasm", "accelerate.js"}
+
+
 def test_a_package_of_the_user_stays(tmp_path: Path):
     (tmp_path / "package.json").write_text('{"name": "mine", "type": "module"}')
     arc.codegen(lambda x: x, (1.0,), target="wasm", name="m", output_dir=tmp_path)

@@ -37,11 +37,14 @@ def test_every_op(tmp_path: Path, simd: bool):
 
 
 @BATCHES
-@pytest.mark.parametrize("part", [None, 5], ids=["whole", "in parts"])
+@pytest.mark.parametrize(
+    "part", [None, pytest.param(5, marks=pytest.mark.long)], ids=["whole", "in parts"]
+)
 def test_every_program(tmp_path: Path, part: int | None, simd: bool):
     assert not differences(cases(programs()), tmp_path, part=part, simd=simd)
 
 
+@pytest.mark.long
 @BATCHES
 def test_models(tmp_path: Path, simd: bool):
     assert not differences(cases(models()), tmp_path, simd=simd)

@@ -27,7 +27,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     add_output(parser, "c", "the project")
     parser.add_argument("--float32", action="store_true", help="float instead of double")
-    parser.add_argument("--target", default="c", help="c, arduino or cortex-m (default: c)")
+    parser.add_argument("--target", default="c", help="c, arduino, cortex-m or wasm (default: c)")
     parser.add_argument("--state", action="append", help="argument that a result replaces")
     parser.add_argument("--returns", help="names of the results, with commas between")
     parser.add_argument("--verify", action="store_true", help="compile here and compare bits")

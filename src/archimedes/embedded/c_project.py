@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -147,6 +147,52 @@ class CProject:
         if self.verification is not None:
             lines.append(f"  verified: {self.verification}")
         return "\n".join(lines)
+
+
+@overload
+def codegen(  # type: ignore[overload-overlap]
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    return_names: Sequence[str] | None = ...,
+    kwargs: Mapping[str, Any] | None = ...,
+    float_type: DTypeLike = ...,
+    *,
+    output_dir: str | Path | None = ...,
+    options: Mapping[str, Any] | None = ...,
+    target: Literal["wasm"],
+    name: str | None = ...,
+    optimize: str = ...,
+    debug: bool = ...,
+) -> WasmModule: ...
+
+
+@overload
+def codegen(
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    return_names: Sequence[str] | None = ...,
+    kwargs: Mapping[str, Any] | None = ...,
+    float_type: DTypeLike = ...,
+    int_type: DTypeLike = ...,
+    input_descriptions: Mapping[str, str] | None = ...,
+    output_descriptions: Mapping[str, str] | None = ...,
+    output_dir: str | Path | None = ...,
+    options: Mapping[str, Any] | None = ...,
+    verify: bool = ...,
+    target: str = ...,
+    *,
+    name: str | None = ...,
+    parameters: str | Sequence[str] = ...,
+    state: str | Sequence[str] | Mapping[str, str] | None = ...,
+    template: str | Path | None = ...,
+    optimize: str = ...,
+    debug: bool = ...,
+    double: Sequence[str] = ...,
+) -> CProject: ...
 
 
 def codegen(
@@ -323,7 +369,7 @@ def codegen(
 
 def make_c_project(func: Callable[..., Any], args: Sequence[Any], **options: Any) -> CProject:
     """Return the C project of a function, for what runs on boards."""
-    project = codegen(func, args, **options)
+    project: Any = codegen(func, args, **options)
     if not isinstance(project, CProject):
         raise CodegenError("target='wasm' is for browsers and Node: boards run C projects")
     return project

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from archimedes.backends.protocol import ArrayType
@@ -127,38 +128,31 @@ def _copy(
         apart = b.constant("i32", 16 if pairs else size)
         sides = [(here, apart), (there, step)]
         (source, a), (to, c) = sides if outward else sides[::-1]
-        copier = b.module.helper(f"copy {code} {pairs} {outward}", _Copier(code, pairs, outward))
+        write = partial(_write_copier, code, pairs, outward)
+        copier = b.module.helper(f"copy {code} {pairs} {outward}", write)
         b.call(copier, [to, c, source, a, number])
 
 
-class _Copier(NamedTuple):
-    """Writes a function that copies elements: where to, how far apart, from where, and how many.
+def _write_copier(code: int, pairs: bool, outward: bool, f: Function) -> None:
+    """Write a function that copies elements: where to, how far apart, from where, and how many.
 
-    ``mask``: bools of SIMD lanes are int64 of all ones.
+    Bools of SIMD lanes are int64 of all ones.
     """
-
-    code: int
-    pairs: bool
-    outward: bool
-
-    def __call__(self, f: Function) -> None:
-        """Write the function."""
-        to, apart, source, step, count = (f.parameter("i32") for _ in range(5))
-        narrow = {F32: ("i32.load", "i32.store", "i32"), B8: ("i32.load8_u", "i32.store8", "i32")}
-        wide = ("i64.load", "i64.store", "i64")
-        load, store, kind = narrow.get(self.code, wide)
-        mask = self.pairs and self.code == B8
-        a, b = f.variable("i32"), f.variable("i32")
-        f.assign([a, b], [to, source])
-        with f.count(f.constant("i32", 0), count):
-            if mask and self.outward:
-                value = f.op("i32.wrap_i64", f.load("i64.load", "i64", (None, 0, b), False))
-                value = f.op("i32.and", value, f.constant("i32", 1))
-                f.store("i32.store8", (None, 0, a), value)
-            elif mask:
-                value = f.op("i64.extend_i32_u", f.load(load, kind, (None, 0, b), False))
-                value = f.op("i64.sub", f.constant("i64", 0), value)
-                f.store("i64.store", (None, 0, a), value)
-            else:
-                f.store(store, (None, 0, a), f.load(load, kind, (None, 0, b), False))
-            f.assign([a, b], [f.op("i32.add", a, apart), f.op("i32.add", b, step)])
+    to, apart, source, step, count = (f.parameter("i32") for _ in range(5))
+    narrow = {F32: ("i32.load", "i32.store", "i32"), B8: ("i32.load8_u", "i32.store8", "i32")}
+    load, store, kind = narrow.get(code, ("i64.load", "i64.store", "i64"))
+    mask = pairs and code == B8
+    a, b = f.variable("i32"), f.variable("i32")
+    f.assign([a, b], [to, source])
+    with f.count(f.constant("i32", 0), count):
+        if mask and outward:
+            value = f.op("i32.wrap_i64", f.load("i64.load", "i64", (None, 0, b), False))
+            value = f.op("i32.and", value, f.constant("i32", 1))
+            f.store("i32.store8", (None, 0, a), value)
+        elif mask:
+            value = f.op("i64.extend_i32_u", f.load(load, kind, (None, 0, b), False))
+            value = f.op("i64.sub", f.constant("i64", 0), value)
+            f.store("i64.store", (None, 0, a), value)
+        else:
+            f.store(store, (None, 0, a), f.load(load, kind, (None, 0, b), False))
+        f.assign([a, b], [f.op("i32.add", a, apart), f.op("i32.add", b, step)])

@@ -257,8 +257,8 @@ class _LaneBranches(Join):
             copy_all(d, f, list(zip(self.locations, values)))
         elif self.locations:
             for to, value in zip(self.locations, values):
-                new = choose(f, to.dtype, self.mask, d.operand(f, value), d.load(f, to))
-                d.store(f, to, new)
+                old = d.load(f, to)
+                d.store(f, to, choose(f, to.dtype, self.mask, d.operand(f, value), old))
         else:
             new = [d.operand(f, value) for value in values]
             if self.mask:
