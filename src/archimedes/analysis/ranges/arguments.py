@@ -163,7 +163,8 @@ def _by_name(compiled: Compiled, ranges: Any) -> dict[str, Any]:
             if name in ranges
         }
     if len(known) == 1 and len(needed) <= 1:
-        return {known[0]: ranges}
+        alone = type(ranges) is tuple and len(ranges) == 1
+        return {known[0]: ranges[0] if alone else ranges}
     if isinstance(ranges, (tuple, list)) and len(needed) <= len(ranges) <= len(known):
         return dict(zip(known, ranges))
     if isinstance(ranges, Mapping):

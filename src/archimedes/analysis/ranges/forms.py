@@ -22,6 +22,8 @@ Symbols = tuple[int, ...]
 #: Error of a few roundings of float64, as a share of the magnitudes involved.
 SLOP = 2.0**-50
 _TINY = 1e-320
+#: Forms of larger numbers say nothing: products of two of them are still finite.
+_LARGEST = 1e150
 
 
 class Form(NamedTuple):
@@ -50,9 +52,9 @@ def _share(form: Form) -> float:
 
 
 def make_form(symbols: Symbols, a: Array, c: Array, r: Array) -> Form:
-    """Return a form; where numbers are not finite it says nothing."""
+    """Return a form; where numbers are not finite, or too large, it says nothing."""
     mag = np.abs(a).sum(axis=0) + (np.abs(c) + r)
-    good = np.isfinite(mag)
+    good = mag < _LARGEST
     if not good.all():
         a, c = np.where(good, a, 0.0), np.where(good, c, 0.0)
         r = np.where(good, r, np.inf)
@@ -192,8 +194,7 @@ def condense(x: Form, first: int, most: int) -> Form:
     if len(old) <= most:
         return x
     size = np.abs(x.a[old])
-    with np.errstate(invalid="ignore"):
-        share = (size / np.maximum(x.mag, _TINY)).reshape(len(old), -1).max(axis=1)
+    share = (size / np.maximum(x.mag, _TINY)).reshape(len(old), -1).max(axis=1)
     order = np.argsort(-share, kind="stable")
     lost = {old[k] for k in order[most // 2 :].tolist()}
     kept = [k for k in range(len(x.symbols)) if k not in lost]

@@ -70,6 +70,10 @@ def _gamma_slope(x: Array) -> Array:
     return _program("gamma")(x) * _program("digamma")(x)
 
 
+def _trigamma(x: Array) -> Array:
+    return np.asarray(evaluate("polygamma", np.ones_like(x), x))
+
+
 #: Where gamma is least on the positive axis, which is where digamma is zero.
 _GAMMA_TURN = 1.4616321449683622
 _TWO_BY_ROOT_PI = 2.0 / np.sqrt(pi)
@@ -137,7 +141,7 @@ FUNCTIONS = {
         absolute=4e-15,
     ),
     "digamma": Function(
-        *(1, _program("digamma"), lambda x: _program("polygamma")(np.ones_like(x), x), (-1, -1)),
+        *(1, _program("digamma"), _trigamma, (-1, -1)),
         low=0.0,
         error=2.0**-48,
         absolute=4e-15,

@@ -315,6 +315,7 @@ def _univariate(name: str) -> Operation:
         s.note("domain", outside | pole, _DOMAIN.format(name), x.ends)
         ends = functions.function_range(name, x.ends)
         if name in _ANYWHERE:
+            outside = outside | pole
             ends = np.where(outside, functions.outward_infinite(ends), ends)
         form = _function_form(s, name, x, ends)
         return Value(ends, either(x.nan, flag(outside)), form)
@@ -500,6 +501,8 @@ def _on_points(name: str, s: Context, *operands: Value) -> Value | None:
     )
     if not small or any(v.nan is not None for v in operands):
         return None
+    if s.operand_kind <= F32 and any((v.ends == 0.0).any() for v in operands):
+        return None  # of either sign
     function: Any = BY_NAME[name].numpy
     arrays = [v.low.astype(DTYPES[s.operand_kind]) for v in operands]
     result = np.asarray(function(*arrays))

@@ -217,7 +217,7 @@ def _hull_of_steps(region: Scan, slices: Values, j: int) -> Value:
     shape = (*block.low.shape[:-1], region.length, width or 1)
     low = block.low.reshape(shape).min(axis=-2)
     high = block.high.reshape(shape).max(axis=-2)
-    nan = None if block.nan is None else block.nan.reshape(shape).any(axis=-2)
+    nan = None if block.nan is None else np.asarray(block.nan.reshape(shape).any(axis=-2))
     whole = Value(np.stack([low, high]), nan, None, block.version)
     return whole if width else element(whole, 0)
 
@@ -345,7 +345,7 @@ def _nest(s: Sweep, region: Nest, values: Values) -> Values:
 
 def _combine(s: Sweep, region: Nest, rows: Value, kind: int) -> Value:
     """Combine values along the last axis, in whatever order."""
-    name, nan = region.combine, None if rows.nan is None else rows.nan.any(axis=-1)
+    name, nan = region.combine, None if rows.nan is None else np.asarray(rows.nan.any(axis=-1))
     low, high = rows.ends
     if name in ("min", "max") or (name in ("and", "or") and kind == B8):
         pick = np.min if name in ("min", "and") else np.max

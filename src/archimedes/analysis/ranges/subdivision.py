@@ -18,12 +18,15 @@ from archimedes.analysis.ranges.values import constant
 from archimedes.backends.interpreter import run
 from archimedes.graph.dtypes import DTYPES, is_float
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import While
 from archimedes.graph.regions.base import has_blocks
 
 Array = np.ndarray
 
 #: Boxes of one sweep.
 _AT_ONCE = 128
+#: Boxes by which comparisons may increase them.
+_SPLIT_BOXES = 512
 #: Inputs whose halving is tried.
 _TRIED = 64
 #: An overestimation that is not worth more boxes, as a share of the sampled range.
@@ -83,7 +86,8 @@ def bound_graph(
     division_error : float
         How many roundoffs more than one a division may be off.
     """
-    return _Subdivision(graph, np.asarray(ends, dtype=float), boxes, unroll, division_error).run()
+    with np.errstate(all="ignore"):
+        return _Subdivision(graph, np.asarray(ends, float), boxes, unroll, division_error).run()
 
 
 class _Subdivision:
@@ -115,16 +119,18 @@ class _Subdivision:
     def _compute(self, inputs: Array) -> _Boxes:
         count = inputs.shape[-1]
         self.used += count
-        sweep = Sweep(count, 2 * count + 64, self.unroll, run_region, self.division_error)
+        limit = count + _SPLIT_BOXES
+        sweep = Sweep(count, limit, self.unroll, run_region, self.division_error)
         # All boxes have the same symbols, those of inputs that vary.
         values = []
         for k, kind in enumerate(self.kinds):
             if self.ends[0, k] == self.ends[1, k]:
-                values.append(constant(DTYPES[kind].type(self.ends[0, k])))
+                value = constant(DTYPES[kind].type(self.ends[0, k]))
+                value.ends[0] = np.where(value.low == 0.0, -0.0, value.low)
+                values.append(value)
             else:
                 values.append(sweep.input(inputs[:, k], is_float(kind)))
-        with np.errstate(all="ignore"):
-            outs = sweep.run(self.graph, values)
+        outs = sweep.run(self.graph, values)
         origin = np.arange(count)
         for narrowing in sweep.history:
             origin = origin[narrowing.parents]
@@ -170,7 +176,8 @@ class _Subdivision:
                 frontier = frontier.take(rest).join(halves)
         low, high = frontier.ends[0].min(axis=-1), frontier.ends[1].max(axis=-1)
         problems = [problem for box in frontier.problems for problem in box]
-        return Ranges(np.stack([low, high]), frontier.nan.any(axis=-1), problems, self.used)
+        nan = np.asarray(frontier.nan.any(axis=-1))
+        return Ranges(np.stack([low, high]), nan, problems, self.used)
 
     def _try_halving(self, root: _Boxes) -> Array:
         """Return how much it helps to halve the box of all inputs along each of them."""
@@ -192,8 +199,7 @@ class _Subdivision:
         width = root.ends[1] - root.ends[0]
         for k, i in enumerate(tried.tolist()):
             pair = halves.ends[..., 2 * k : 2 * k + 2]
-            with np.errstate(all="ignore"):
-                ratio = (pair[1].max(axis=-1) - pair[0].min(axis=-1)) / width[:, 0]
+            ratio = (pair[1].max(axis=-1) - pair[0].min(axis=-1)) / width[:, 0]
             gain = -np.log(np.clip(ratio, 1e-3, 1.0))
             fewer = len(root.problems[0]) - 0.5 * sum(map(len, halves.problems[2 * k : 2 * k + 2]))
             weights[i] = np.nansum(gain) + max(fewer, 0.0) + 1e-9
@@ -202,7 +208,7 @@ class _Subdivision:
     def _sample(self) -> Ends:
         """Return the range of the outputs at some points: what no bound can be inside of."""
         few = 16 if has_blocks(self.graph) else 512
-        if self.graph.effects():
+        if self.graph.effects() or _longest_loop(self.graph) > UNROLL:
             return np.full((2, len(self.graph.outputs)), np.nan)
         rng = np.random.default_rng(0)
         share = rng.random((len(self.kinds), few))
@@ -217,8 +223,7 @@ class _Subdivision:
             outs = run(self.graph, columns)
             rows = np.array([np.broadcast_to(out, (few,)) for out in outs], dtype=float)
         rows = np.where(np.isfinite(rows), rows, np.nan)
-        with np.errstate(all="ignore"):
-            return np.stack([np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)])
+        return np.stack([np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)])
 
     def _worst(self, frontier: _Boxes, inner: Ends, most: int) -> Array:
         """Return the boxes whose ranges reach furthest beyond what was sampled."""
@@ -239,8 +244,7 @@ class _Subdivision:
 
     def _halve(self, inputs: Array, weights: Array) -> Array:
         """Return both halves of boxes, the lower ones first."""
-        with np.errstate(all="ignore"):
-            share = (inputs[1] - inputs[0]) / (self.ends[1] - self.ends[0])[:, None]
+        share = (inputs[1] - inputs[0]) / (self.ends[1] - self.ends[0])[:, None]
         chosen = np.argmax(np.nan_to_num(share) * weights[:, None], axis=0)
         rows = np.arange(inputs.shape[-1])
         middle = _middle(inputs[0, chosen, rows], inputs[1, chosen, rows])
@@ -255,6 +259,13 @@ class _Subdivision:
         high = np.minimum(halves.ends[1], of_parents[1])
         empty = low > high
         halves.ends = np.where(empty, halves.ends, np.stack([low, high]))
+
+
+def _longest_loop(graph: Graph) -> int:
+    """Return the most rounds that a loop with a condition may take."""
+    own = (r.limit for r in graph.regions.values() if isinstance(r, While))
+    inner = (_longest_loop(b) for r in graph.regions.values() for b in r.bodies)
+    return max([0, *own, *inner])
 
 
 def _middle(low: Array, high: Array) -> Array:

@@ -50,9 +50,9 @@ RunRegion = Callable[["Sweep", Region, list[Value]], list[Value]]
 #: What is known of two numbers in a box that was split.
 _OPEN, _BELOW, _EQUAL, _ABOVE = range(4)
 _COMPARISONS = {CODES[name]: name for name in ("lt", "le", "eq", "ne")}
-_SELECT, _MIN, _MAX = CODES["select"], CODES["min"], CODES["max"]
+_SELECT, _MIN, _MAX, _SUB = (CODES[name] for name in ("select", "min", "max", "sub"))
 #: Symbols besides those of the inputs that a form may have.
-_MOST_SYMBOLS = 32
+_MOST_SYMBOLS = 96
 #: A radius that is a larger share of a form becomes a symbol of its own, if it is used again.
 _WORTH_A_SYMBOL = 0.02
 #: Coefficients of a form; larger ones are given up.
@@ -166,6 +166,7 @@ class Sweep:
         self.unit = UNITS[F64]
         self._plans: dict[int, tuple[Graph, _Plan]] = {}
         self._extremes: dict[int, tuple[Array, list[Ends]]] = {}
+        self._differences: dict[tuple[int, ...], Array] = {}
 
     # ---- boxes -------------------------------------------------------------------------
 
@@ -179,9 +180,11 @@ class Sweep:
         form = None
         if symbol and np.isfinite(ends).all() and (ends[0] < ends[1]).any():
             plain = forms.constant_form(ends)
-            form = forms.Form((self.symbols,), plain.r[None], plain.c, 0.0 * plain.r, plain.mag)
-            self.symbols += 1
-            self.first_noise = self.symbols
+            if np.isfinite(plain.mag).all():
+                zero = np.zeros_like(plain.r)
+                form = forms.Form((self.symbols,), plain.r[None], plain.c, zero, plain.mag)
+                self.symbols += 1
+                self.first_noise = self.symbols
         # Zero is in a range with its sign or without.
         low = np.where(ends[0] == 0.0, -0.0, ends[0])
         return Value(np.stack([low, ends[1]]), form=form, version=self.version)
@@ -264,8 +267,7 @@ class Sweep:
             # sign * d <= 0 bounds each symbol by what the others leave.
             room = d.radius - sign * d.c + forms.SLOP * d.mag
             limit = (room - size) * (1.0 + forms.SLOP) + forms.SLOP * d.mag
-            with np.errstate(divide="ignore", invalid="ignore"):
-                bound = np.where((size > 0.0) & (sign != 0.0), limit / size, 1.0)
+            bound = np.where((size > 0.0) & (sign != 0.0), limit / size, 1.0)
             bound = np.where(np.isfinite(bound), bound, 1.0)
             self.dead = self.dead | (bound < -1.0 - 1e-9).any(axis=0)
             bound = np.clip(bound, -1.0, 1.0)
@@ -283,8 +285,8 @@ class Sweep:
             return
         low = high = np.nan
         if ends is not None:
-            at = np.broadcast_to(where, ends.shape[1:])
-            low, high = float(ends[0][at].min()), float(ends[1][at].max())
+            at, lower, upper = np.broadcast_arrays(where, *ends)
+            low, high = float(lower[at].min()), float(upper[at].max())
         boxes = where.reshape(where.shape[0], -1).any(axis=1)
         boxes = np.broadcast_to(boxes, (self.count,))
         found = Problem(
@@ -348,6 +350,8 @@ class Sweep:
             value = self._compare(v, i, name, *ids)
         else:
             value = OPERATIONS[TABLE[code].name](self, *operands)
+            if code == _SUB and g.op[ids[0]] == g.op[ids[1]] == LOOKUP:
+                self._subtract_entries(g, ids, value, v)
         value.version = self.version
         if self.kind <= F32:
             self._finish(value, operands, plan.uses[i] > 1)
@@ -377,8 +381,7 @@ class Sweep:
 
     def _with_symbol(self, form: forms.Form) -> forms.Form:
         """Return a form whose radius, if it is large, is a symbol that later values share."""
-        with np.errstate(invalid="ignore"):
-            worth = form.r > _WORTH_A_SYMBOL * (form.mag - np.abs(form.c))
+        worth = form.r > _WORTH_A_SYMBOL * (form.mag - np.abs(form.c))
         if not worth.any() or not np.isfinite(form.mag).all():
             return form
         form = forms.condense(forms.release(form, self.symbols), self.first_noise, _MOST_SYMBOLS)
@@ -432,16 +435,36 @@ class Sweep:
         ends = np.empty((2, *first.shape))
         for k in np.unique(level).tolist():
             low, high = levels[k]
-            right = last - (1 << k) + 1
-            with_k = level == k
-            ends[0][with_k] = np.minimum(low[first], low[np.clip(right, 0, len(low) - 1)])[with_k]
-            ends[1][with_k] = np.maximum(high[first], high[np.clip(right, 0, len(high) - 1)])[
-                with_k
-            ]
+            mine, most = level == k, len(low) - 1
+            # Two runs of 2**k entries cover the range.
+            left, right = np.clip(first, 0, most), np.clip(last - (1 << k) + 1, 0, most)
+            ends[0][mine] = np.minimum(low[left], low[right])[mine]
+            ends[1][mine] = np.maximum(high[left], high[right])[mine]
         nan = None
         if table.dtype.kind == "f" and np.isnan(table).any():
-            nan = flag(np.isnan(ends).any(axis=0) | np.isinf(ends).any(axis=0))
+            nan = flag(np.asarray((np.isnan(ends) | np.isinf(ends)).any(axis=0)))
         return Value(ends, nan, None, self.version)
+
+    def _subtract_entries(self, g: Graph, ids: Sequence[int], value: Value, v: list[Any]) -> None:
+        """Narrow the difference of two entries of tables whose positions are so many apart.
+
+        The two ends of a cell of a grid are never the same, whichever cell it is.
+        """
+        (base, first), (other, second) = (_offset(g, g.a[i]) for i in ids)
+        if base != other or v[base] is None:
+            return
+        v[base] = index = self.to_current(v[base])
+        one, two = (g.tables[g.b[i]] for i in ids)
+        length = max(len(one) - first, len(two) - second)
+        if min(first, second) < 0 or not ((index.low >= 0.0) & (index.high < length)).all():
+            return
+        key = id(g), *ids
+        if key not in self._differences:
+            at = np.arange(length)
+            ends = (t[np.clip(at + k, 0, len(t) - 1)] for t, k in ((one, first), (two, second)))
+            self._differences[key] = np.subtract(*ends)
+        entries = self.look_up(self._differences[key], index)
+        value.ends = rounding.intersect(value.ends, rounding.widen(entries.ends, self.unit))
 
     def read_element(self, block: Value, index: Value) -> Value:
         """Return the element of a block at a range of positions."""
@@ -506,7 +529,7 @@ class Sweep:
         return found
 
     def _all_now(self, mask: Array, version: int) -> Array:
-        return self.mask_now(mask.reshape(mask.shape[0], -1).all(axis=1), version)
+        return self.mask_now(np.asarray(mask.reshape(mask.shape[0], -1).all(axis=1)), version)
 
     def nothing_known(self, kinds: Sequence[int]) -> list[Value]:
         """Return values of these types that may be anything."""
@@ -517,6 +540,14 @@ class Sweep:
             value.version = self.version
             values.append(value)
         return values
+
+
+def _offset(g: Graph, i: int) -> tuple[int, int]:
+    """Return an integer as another one and a constant that is added to it."""
+    for base, number in ((g.a[i], g.b[i]), (g.b[i], g.a[i])):
+        if g.op[i] == CODES["add"] and number in g.value:
+            return base, g.value[number]
+    return i, 0
 
 
 def _order(x: Value, y: Value, case: Array, name: str, step: float | None) -> tuple[Value, Value]:

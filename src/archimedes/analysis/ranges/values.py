@@ -96,6 +96,9 @@ def flag(mask: Array) -> Array | None:
 
 def choose(true: Array, false: Array, x: Value, y: Value) -> Value:
     """Return x where a condition holds, y where it does not, and what contains both elsewhere."""
+    # A block is chosen as a whole.
+    axes = max(x.ends.ndim, y.ends.ndim) - 1
+    true, false = (m.reshape(m.shape + (1,) * (axes - m.ndim)) for m in (true, false))
     both = rounding.hull(x.ends, y.ends)
     ends = np.where(true, x.ends, np.where(false, y.ends, both))
     nan = None
