@@ -349,14 +349,16 @@ def _combine(s: Sweep, region: Nest, rows: Value, kind: int) -> Value:
     low, high = rows.ends
     if name in ("min", "max") or (name in ("and", "or") and kind == B8):
         pick = np.min if name in ("min", "and") else np.max
-        return Value(np.stack([pick(low, axis=-1), pick(high, axis=-1)]), nan)
+        lower = rounding.with_negative_zero(pick(low, axis=-1))
+        return Value(np.stack([lower, pick(high, axis=-1)]), nan)
     if name == "add" and not is_integer(kind):
         unit = UNITS[kind] + UNITS[0]
         size = np.maximum(np.abs(low), np.abs(high)).sum(axis=-1)
         error = 2.0 * region.reduced * unit * size
         ends = np.stack([low.sum(axis=-1) - error, high.sum(axis=-1) + error])
         # What is added up of one sign keeps it.
-        ends[0] = np.where((low >= 0.0).all(axis=-1), np.maximum(ends[0], 0.0), ends[0])
+        least = np.maximum(ends[0], -0.0)
+        ends[0] = np.where((low >= 0.0).all(axis=-1), rounding.with_negative_zero(least), ends[0])
         ends[1] = np.where((high <= 0.0).all(axis=-1), np.minimum(ends[1], 0.0), ends[1])
         opposite = np.isnan(ends).any(axis=0)
         ends = np.where(opposite, rounding.outward_signs(ends) * INF, ends)

@@ -74,7 +74,7 @@ def add(a: Ends, b: Ends) -> Ends:
 
 def negate(a: Ends) -> Ends:
     """Return the interval of negatives."""
-    return -a[::-1]
+    return -(a[::-1] + 0.0)  # an upper end of zero stands for both signs
 
 
 def subtract(a: Ends, b: Ends) -> Ends:
@@ -214,6 +214,11 @@ def to_int64(ends: Ends) -> tuple[Ends, np.ndarray]:
         return ends, wraps
     whole = np.stack([np.full(wraps.shape, -INT_MAX), np.full(wraps.shape, INT_MAX)])
     return np.where(wraps, whole, ends), wraps
+
+
+def with_negative_zero(low: np.ndarray) -> np.ndarray:
+    """Return lower ends of which those that are zero may stand for a negative zero."""
+    return np.where(low == 0.0, -0.0, low)
 
 
 def contains_zero(ends: Ends) -> np.ndarray:

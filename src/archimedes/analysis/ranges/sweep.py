@@ -438,7 +438,8 @@ class Sweep:
             mine, most = level == k, len(low) - 1
             # Two runs of 2**k entries cover the range.
             left, right = np.clip(first, 0, most), np.clip(last - (1 << k) + 1, 0, most)
-            ends[0][mine] = np.minimum(low[left], low[right])[mine]
+            lower = np.minimum(low[left], low[right])
+            ends[0][mine] = (rounding.with_negative_zero(lower) if k else lower)[mine]
             ends[1][mine] = np.maximum(high[left], high[right])[mine]
         nan = None
         if table.dtype.kind == "f" and np.isnan(table).any():
@@ -482,7 +483,7 @@ class Sweep:
             first, last = first.min(axis=1), last.max(axis=1)
         at = np.arange(length)
         within = (at >= first[:, None]) & (at <= last[:, None])
-        low = np.where(within, block.low, INF).min(axis=-1)
+        low = rounding.with_negative_zero(np.where(within, block.low, INF).min(axis=-1))
         high = np.where(within, block.high, -INF).max(axis=-1)
         nan = None if block.nan is None else (within & block.nan).any(axis=-1)
         if self.trail:
@@ -572,6 +573,8 @@ def _order(x: Value, y: Value, case: Array, name: str, step: float | None) -> tu
     for value, low, high in ((x, x_low, x_high), (y, y_low, y_high)):
         low, high = np.broadcast_arrays(low, high)
         empty = low > high
+        # Comparisons do not see the sign of zero.
+        low = np.where(low == value.low, value.low, rounding.with_negative_zero(low))
         ends = np.stack([np.where(empty, value.low, low), np.where(empty, value.high, high)])
         nan = None if value.nan is None else flag(value.nan & ~numbers)
         values.append(Value(ends, nan, value.form, value.version))
