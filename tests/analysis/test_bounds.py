@@ -299,3 +299,53 @@ def test_models_contain_what_was_sampled(name):
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in QUICK])
 def test_more_models_contain_what_was_sampled(name):
     assert examine(name, 50_000, boxes=16).outside == 0
+
+
+# ---- C code -------------------------------------------------------------------------------------
+
+
+def follow(x, u, k):
+    error = u - x
+    return x + 0.1 * np.clip(k * error, -1.0, 1.0), np.sqrt(error * error + 1.0) / x
+
+
+RANGES = {"x": (0.5, 1.5), "u": (-1.0, 1.0)}
+
+
+@pytest.mark.parametrize("float_type", [float, np.float32])
+def test_c_projects_have_certified_ranges(float_type):
+    project = arc.codegen(
+        follow, (1.0, 0.5, 2.0), return_names=("x", "n"), ranges=RANGES, float_type=float_type
+    )
+    bounds = project.bounds
+    assert bounds.ok and bounds.names == ("x", "n")
+    assert [name for name, *_ in bounds.inputs] == ["x", "u", "k"]
+    assert bounds.inputs[2] == ("k", 2.0, 2.0)
+    assert bounds.lower[0].dtype == np.dtype(float_type)
+    rng = np.random.default_rng(0)
+    single = arc.compile(follow)
+    for x, u in rng.uniform([0.5, -1.0], [1.5, 1.0], (100, 2)):
+        assert bounds.contains(single(float_type(x), float_type(u), float_type(2.0)))
+
+
+def test_the_report_has_the_ranges_and_what_is_not_proven():
+    from archimedes.embedded import ResourceReport
+
+    project = arc.codegen(
+        follow, (1.0, 0.5, 2.0), return_names=("x", "n"), ranges={"x": (-0.5, 1.5)}
+    )
+    page = ResourceReport(
+        *("follow", "host", "-O2", 1, 1, 0, 1, {"in": 24}, 8, ("follow_step",), (), {}, {}, ()),
+        bounds=project.bounds,
+    )
+    assert "certified   ranges of 2 results, 4 of 6 proofs" in str(page)
+    text = page.markdown()
+    assert "## Certified ranges" in text and "| x | -0.5 | 1.5 |" in text
+    assert "| no division by zero | not proven |" in text
+    line = follow.__code__.co_firstlineno + 2
+    assert f"test_bounds.py:{line} | division by zero | the divisor may be zero" in text
+
+
+def test_codegen_names_what_is_not_an_input():
+    with pytest.raises(ValueError, match="codegen: ranges: no number of the arguments is called"):
+        arc.codegen(follow, (1.0, 0.5, 2.0), ranges={"speed": (0.0, 1.0)})

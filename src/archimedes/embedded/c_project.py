@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
+from archimedes.analysis.ranges.arguments import arguments_around
+from archimedes.analysis.ranges.bounds import Bounds, bound_recording
 from archimedes.embedded import c_files
 from archimedes.embedded.c_model import Model, make_model
 from archimedes.embedded.c_structs import fixed_values, scalars
@@ -52,6 +54,8 @@ class CProject:
         Files that were written.
     verification : Verification, optional
         Result of ``verify=True``.
+    bounds : Bounds, optional
+        Certified ranges of the results, of ``ranges=``.
 
     Examples
     --------
@@ -74,6 +78,7 @@ class CProject:
     discard_user_code: bool = False
     paths: tuple[Path, ...] = ()
     verification: Verification | None = None
+    bounds: Bounds | None = None
 
     @property
     def c_file(self) -> str:
@@ -192,6 +197,7 @@ def codegen(
     optimize: str = ...,
     debug: bool = ...,
     double: Sequence[str] = ...,
+    ranges: Mapping[str, Any] | None = ...,
 ) -> CProject: ...
 
 
@@ -218,6 +224,7 @@ def codegen(
     optimize: str = "speed",
     debug: bool = False,
     double: Sequence[str] = (),
+    ranges: Mapping[str, Any] | None = None,
 ) -> CProject | WasmModule:
     """Generate a C project or a WebAssembly module from a function, with the bits of Python.
 
@@ -273,6 +280,10 @@ def codegen(
         With ``float_type=np.float32``: what stays double, arguments and results by their names
         (``"x.P"``) and lines of source (``"filter.py:12"``), as
         :meth:`archimedes.Compiled.precision` lists them.
+    ranges : mapping, optional
+        Ranges of inputs by their names, ``{"x.pos": (-10.0, 10.0)}``; other inputs keep their
+        example values. Certified ranges of the results, see :meth:`archimedes.Compiled.bounds`, are
+        in ``bounds`` of the result and in its :func:`archimedes.embedded.report`.
 
     Returns
     -------
@@ -306,6 +317,7 @@ def codegen(
             "state": state,
             "template": template,
             "double": double,
+            "ranges": ranges,
         }
         module = generate(
             func,
@@ -328,7 +340,9 @@ def codegen(
     types = scalars(float_type, int_type)
     kind = c_files.target_named(target)
     compiled = as_compiled(func, static_argnums, static_argnames)
-    prepared = prepare(compiled, args, kwargs, name, settings, optimize, lines=bool(double))
+    prepared = prepare(
+        compiled, args, kwargs, name, settings, optimize, lines=bool(double or ranges)
+    )
     return_names = prepared.return_names if return_names is None else tuple(return_names)
     if double:
         if types.float_type == np.float64:
@@ -358,6 +372,11 @@ def codegen(
         files = c_files.project_files(model, kind, folder, settings.cpp)
     notes, discard = tuple(_remarks(prepared)), settings.discard_user_code
     project = CProject(model.name, kind.name, files, model, prepared, model.renamed, notes, discard)
+    if ranges is not None:
+        single = types.float_type == np.float32
+        project = dataclasses.replace(
+            project, bounds=_certify(prepared, ranges, return_names, single)
+        )
     if verify:
         project = dataclasses.replace(project, verification=project.verify(settings.samples))
     if output_dir is not None:
@@ -365,6 +384,21 @@ def codegen(
     if debug:
         print(project)
     return project
+
+
+def _certify(
+    prepared: Prepared, ranges: Any, return_names: Sequence[str] | None, float32: bool
+) -> Bounds:
+    """Return certified ranges of what the C code computes."""
+    known = arguments_around(prepared.recording, prepared.arguments, ranges, "codegen: ranges")
+    return bound_recording(
+        prepared.name,
+        known.recording,
+        known.ends,
+        known.names,
+        float32=float32,
+        return_names=return_names,
+    )
 
 
 def make_c_project(func: Callable[..., Any], args: Sequence[Any], **options: Any) -> CProject:

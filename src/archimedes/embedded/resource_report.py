@@ -17,6 +17,7 @@ import numpy as np
 from archimedes.analysis.precision.analysis import compare, examine
 from archimedes.analysis.precision.repeated_steps import repeat_steps
 from archimedes.analysis.precision.report import PrecisionReport
+from archimedes.analysis.ranges.bounds import Bounds, format_outward
 from archimedes.checks import check_whole
 from archimedes.embedded.boards import FLAGS, FOLDER, ToolError, board_named, run_tool
 from archimedes.embedded.c_files import write_sources
@@ -79,6 +80,8 @@ class ResourceReport:
         One call on the emulated board, library included.
     precision : PrecisionReport, optional
         Digits that a project of float32, or partly of it, loses at its example arguments.
+    bounds : Bounds, optional
+        Certified ranges of the results, of a project that was generated with ``ranges=``.
 
     Examples
     --------
@@ -108,6 +111,7 @@ class ResourceReport:
     traceability: tuple[TracedLines, ...]
     run: EmulatedRun | None = None
     precision: PrecisionReport | None = None
+    bounds: Bounds | None = None
 
     @property
     def total_operations(self) -> int:
@@ -134,6 +138,8 @@ class ResourceReport:
         lines.append(f"  traced      {traced}")
         if self.precision is not None:
             lines.append(f"  {self.precision.dtype:11} {_digits(self.precision)}")
+        if self.bounds is not None:
+            lines.append(f"  certified   {_certified(self.bounds)}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -168,7 +174,38 @@ class ResourceReport:
             ]
         if self.precision is not None:
             parts += _precision_section(self.precision)
+        if self.bounds is not None:
+            parts += _bounds_section(self.bounds)
         return "\n\n".join(parts) + "\n"
+
+
+def _certified(bounds: Bounds) -> str:
+    """Say in a line what is proven of the results."""
+    proven = sum(bounds.proofs.values())
+    return f"ranges of {len(bounds.names)} results, {proven} of {len(bounds.proofs)} proofs"
+
+
+def _bounds_section(bounds: Bounds) -> list[str]:
+    """Return the certified ranges, what they hold for, and what is proven, as tables."""
+    results = [
+        (name, format_outward(low, -1), format_outward(high, 1), "yes" if nan else "no")
+        for name, low, high, nan in bounds.rows()
+    ]
+    proofs = [(text, "proven" if holds else "not proven") for text, holds in bounds.proofs.items()]
+    parts = [
+        "## Certified ranges",
+        "For all inputs in these ranges, the code computes results in those below, to the last "
+        "bit.",
+        _table(
+            ("input", "from", "to"), [(n, f"{a:.17g}", f"{b:.17g}") for n, a, b in bounds.inputs]
+        ),
+        _table(("result", "from", "to", "may be nan"), results),
+        _table(("statement", ""), proofs),
+    ]
+    if not bounds.findings.ok:
+        rows = [(f"{f.file}:{f.line}", f.kind, f.message) for f in bounds.findings]
+        parts.append(_table(("line", "not proven", "why"), rows))
+    return parts
 
 
 def _digits(report: PrecisionReport) -> str:
@@ -293,6 +330,7 @@ def report(
         traceability=traceability_table(project),
         run=run,
         precision=_examine(project, check_whole(steps, "report: steps", 1)),
+        bounds=project.bounds,
     )
 
 

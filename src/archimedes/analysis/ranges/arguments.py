@@ -184,28 +184,33 @@ def _around(
     compiled: Compiled, ranges: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Arguments:
     """Read ranges of some parts of given arguments."""
-    if not isinstance(ranges, Mapping):
-        raise TypeError(
-            f"bounds of {compiled.name}: beside values of arguments, ranges must be a dict from "
-            f"paths in them to pairs, got {type(ranges).__name__}; {_FORM}"
-        )
     with recording_lines():
-        leaves, recording, _ = compiled.lookup(args, kwargs)
+        _, recording, _ = compiled.lookup(args, kwargs)
         _ = recording.graph
     values = compiled.signature.bind(args, kwargs)
     fixed = compiled.signature.fixed(values)
     dynamic = {k: v for k, v in values.items() if k not in fixed}
-    paths = argument_paths(tree.structure(tuple(dynamic.values())), list(dynamic))
+    return arguments_around(recording, dynamic, ranges, f"bounds of {compiled.name}")
+
+
+def arguments_around(
+    recording: Recording, values: Mapping[str, Any], ranges: Any, what: str
+) -> Arguments:
+    """Return the ends of a recording's inputs: values by name, and ranges by paths in them."""
+    if not isinstance(ranges, Mapping):
+        raise TypeError(
+            f"{what}: beside values of arguments, ranges must be a dict from paths in them to "
+            f"pairs, got {type(ranges).__name__}; {_FORM}"
+        )
+    leaves, treedef = tree.flatten(tuple(values.values()))
+    paths = argument_paths(treedef, list(values))
     lows, highs = (
         [np.array(x) if spec.traced else x for x, spec in zip(leaves, recording.leaves)]
         for _ in range(2)
     )
     for key, spec in ranges.items():
-        mine = [
-            k
-            for k, path in enumerate(paths)
-            if path == key or path.startswith((f"{key}.", f"{key}["))
-        ]
+        inside = (f"{key}.", f"{key}[")
+        mine = [k for k, path in enumerate(paths) if path == key or path.startswith(inside)]
         at: Any = ...
         index = _INDEX.search(key)
         if not mine and index:
@@ -213,7 +218,7 @@ def _around(
             mine = [k for k, path in enumerate(paths) if path == whole]
             at = tuple(map(int, index[1].split(",")))
         if not mine or not all(recording.leaves[k].traced for k in mine):
-            raise ValueError(f"bounds: no number of the arguments is called {key!r}: {paths}")
+            raise ValueError(f"{what}: no number of the arguments is called {key!r}: {paths}")
         for k, low, high in zip(mine, *_leaves_for(spec, key, len(mine))):
             for target, value in ((lows, low), (highs, high)):
                 _put(target[k], at, value, key)

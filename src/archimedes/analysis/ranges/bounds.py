@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from os.path import basename
 from types import MethodType
 from typing import Any
@@ -65,6 +66,8 @@ class Bounds:
         Names of the numbers in the result.
     boxes : int
         Number of boxes that were computed.
+    inputs : tuple
+        Name, lower and upper end of each number in the arguments.
 
     Examples
     --------
@@ -84,6 +87,7 @@ no table end is met, no integer overflow, everything is known
     findings: Report
     names: tuple[str, ...]
     boxes: int
+    inputs: tuple[tuple[str, float, float], ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -126,7 +130,8 @@ no table end is met, no integer overflow, everything is known
         width = max((len(row[0]) for row in rows[:_SHOWN]), default=0)
         lines = [f"bounds of {self.name}, {self.boxes} box{'es' if self.boxes != 1 else ''}"]
         for name, low, high, nan in rows[:_SHOWN]:
-            lines.append(f"  {name:{width}}  {low:.8g} to {high:.8g}" + (" or nan" if nan else ""))
+            least, most = format_outward(low, -1), format_outward(high, 1)
+            lines.append(f"  {name:{width}}  {least} to {most}" + (" or nan" if nan else ""))
         if len(rows) > _SHOWN:
             lines.append(f"  and {len(rows) - _SHOWN} more")
         proven = [statement for statement, holds in self.proofs.items() if holds]
@@ -136,6 +141,18 @@ no table end is met, no integer overflow, everything is known
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def format_outward(number: float, sign: int, digits: int = 8) -> str:
+    """Return a number with few digits, rounded up (sign 1) or down (sign -1): still a bound.
+
+    >>> format_outward(1 / 3, -1), format_outward(1 / 3, 1), format_outward(2.0, 1)
+    ('0.33333333', '0.33333334', '2')
+    """
+    if not np.isfinite(number) or isinstance(number, (bool, int)):
+        return str(number)
+    towards = ROUND_CEILING if sign > 0 else ROUND_FLOOR
+    return f"{float(Context(digits, towards).create_decimal_from_float(float(number))):.{digits}g}"
 
 
 def bounds(
@@ -180,6 +197,7 @@ def bounds(
         compiled.name,
         arguments.recording,
         arguments.ends,
+        arguments.names,
         boxes=boxes,
         numerics=compiled.numerics,
         return_names=compiled.return_names,
@@ -190,6 +208,7 @@ def bound_recording(
     name: str,
     recording: Recording,
     ends: Array,
+    input_names: Sequence[str] = (),
     *,
     boxes: int = 256,
     numerics: str = "strict",
@@ -198,7 +217,8 @@ def bound_recording(
 ) -> Bounds:
     """Return the bounds of a recording whose inputs have the ends (2, inputs).
 
-    ``float32``: of the program with float32 in place of float64, as C code may have it.
+    ``input_names`` are those of the argument leaves. ``float32``: of the program with float32 in
+    place of float64, as C code may have it.
     """
     graph, origin = recording.graph, dict[int, Origin]()
     if float32:
@@ -208,7 +228,19 @@ def bound_recording(
     ranges = bound_graph(graph, ends, boxes, UNROLL, error)
     findings = Report(find_problems(ranges.problems, origin), about=name)
     lower, upper, nan = (_result(recording, ranges, part, float32) for part in range(3))
-    return Bounds(name, lower, upper, nan, findings, _names(recording, return_names), ranges.boxes)
+    names = _names(recording, return_names)
+    inputs = zip(_numbers(input_names, recording.leaves), *ends.tolist())
+    return Bounds(name, lower, upper, nan, findings, names, ranges.boxes, tuple(inputs))
+
+
+def _numbers(names: Sequence[str], leaves: Sequence[Any]) -> list[str]:
+    """Return names of all numbers of leaves."""
+    return [
+        name + "".join(f"[{k}]" for k in at)
+        for name, leaf in zip(names, leaves)
+        if getattr(leaf, "traced", True)
+        for at in np.ndindex(*leaf.shape)
+    ]
 
 
 def _result(recording: Recording, ranges: Ranges, part: int, float32: bool) -> Any:
@@ -235,16 +267,15 @@ def _result(recording: Recording, ranges: Ranges, part: int, float32: bool) -> A
 
 
 def _names(recording: Recording, return_names: Sequence[str] | None) -> tuple[str, ...]:
-    names: list[str] = []
-    for path, out in zip(recording.out_tree.paths("result"), recording.outs):
+    paths = []
+    for path in recording.out_tree.paths("result"):
         for k, own in enumerate(return_names or ()):
             head = f"result[{k}]"
             if path == head or path.startswith((f"{head}.", f"{head}[")):
                 path = own + path[len(head) :]
                 break
-        shape = out.shape
-        names += [path + "".join(f"[{k}]" for k in at) for at in np.ndindex(*shape)]
-    return tuple(names)
+        paths.append(path)
+    return tuple(_numbers(paths, recording.outs))
 
 
 def find_problems(
