@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from archimedes.graph.ops import ARITY, INPUT, OPERANDS, REGION, TABLE
+from archimedes.graph.ops import ARITY, INPUT, OPERANDS, OUT, REGION, TABLE
 from archimedes.graph.program import Graph
 from archimedes.graph.regions import Call
 from archimedes.graph.regions.base import Region
@@ -92,6 +92,9 @@ class Transformer:
             for i in nodes:
                 if self.to[i] >= first:
                     lines[self.to[i]] = src.lines[i]
+                for out in self.outs.get(i, ()):  # of a region, which has no replacement itself
+                    if out >= first and self.dst.op[out] == OUT:
+                        lines[self.dst.a[out]] = src.lines[i]
 
     def outputs(self) -> list[int]:
         """Return the replacements of the outputs of ``src``."""

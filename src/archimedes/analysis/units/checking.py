@@ -448,9 +448,9 @@ class _Check:
             findings.append(finding)
         told = {(f.file, f.line) for f in findings}
         for factor in every.factors:
-            finding = narrator.tell_factor(factor)
-            if finding is not None and (finding.file, finding.line) not in told:
-                findings.append(finding)
+            scale = narrator.tell_factor(factor)
+            if scale is not None and (scale.file, scale.line) not in told:
+                findings.append(scale)
         name = getattr(self.func, "__qualname__", type(self.func).__name__)
         return UnitsReport(findings, f"{name}()", units)
 

@@ -64,9 +64,11 @@ class declaring_units:
         for name, text in declared.items():
             number = as_traced(getattr(value, name))
             unit = read_units(text, f"{cls.__qualname__}.{name}")
-            if not isinstance(number, SymbolicArray) or not is_float(number.code):
+            if not isinstance(unit, Unit):
                 continue
-            if isinstance(unit, Unit):
+            if type(number) is float and number != 0.0:
+                object.__setattr__(value, name, pin(number, unit, wrap, current_trace().graph))
+            elif isinstance(number, SymbolicArray) and is_float(number.code):
                 short = cls.__qualname__.rpartition("<locals>.")[2]
                 order = tuple(f.name for f in dataclasses.fields(value) if f.init)
                 label = Declared(short, name, self.count, may_be_rate, order)

@@ -42,6 +42,8 @@ _WORDS = {
     "pow": "raises {0} to a power that is not constant, which only a plain number can be",
 }
 _COMPARED = {"lt", "le", "eq", "ne"}
+#: Rules about which nothing can be said but that they are not kept.
+_OPEN = {"branches", "carry", "element", "solve"}
 #: Rules between two operands, of which either may be the wrong one.
 _BETWEEN = {"add", "sub", "min", "max", "select", "hypot", "arctan2", "fmod", *_COMPARED}
 
@@ -156,7 +158,7 @@ class Narrator:
 
     def _hint(self, what: str, a: Expr, b: Expr, sides: tuple[str, str], expression: str) -> str:
         left, right = self.unknowns.resolve(a), self.unknowns.resolve(b)
-        if left.unknowns or right.unknowns:
+        if left.unknowns or right.unknowns or what in _OPEN:
             return ""
         # Not a value of the expression itself, which would cancel.
         words = set(re.findall(r"[\w.]+", expression))

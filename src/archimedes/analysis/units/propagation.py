@@ -134,6 +134,11 @@ LENIENT = (
 )
 
 
+#: Rules of regions that the user's own calls of our functions make.
+_STRICT = dict.fromkeys(("carry", "branches"), "function/control_flow/")
+_STRICT["solve"] = "symbolic/linalg/"
+
+
 class Propagation:
     """Propagates units through a graph and the bodies in it, and collects what does not fit.
 
@@ -178,8 +183,7 @@ class Propagation:
     def report(self, what: str, a: Expr, b: Expr, origin: Origin | None, detail: Any = "") -> None:
         """Take note of a rule that is not kept, once for each place in the source."""
         inside = "" if origin is None else origin.inside
-        is_system = what == "solve" and inside.startswith("symbolic/linalg/")
-        if inside.startswith(LENIENT) and not is_system:
+        if inside.startswith(LENIENT) and not inside.startswith(_STRICT.get(what, "-")):
             return
         key = (origin and origin.places, detail)
         if key not in self._reported:
@@ -325,7 +329,9 @@ class _Run:
         origin = self.all.origin(g, i)
         if code == REGION:
             region = g.regions[i]
-            values = [self.use(j, product=False) for j in region.inputs.tolist()]
+            # The ones of an identity are plain where its columns are solved for.
+            is_system = region.kind == "solve"
+            values = [self.use(j, product=is_system) for j in region.inputs.tolist()]
             return self.all.region_units(self.all, region, values, origin)
         if code == LOOKUP:
             return self.all.table_unit(g, g.b[i], origin) if g.dtype[i] != B8 else None

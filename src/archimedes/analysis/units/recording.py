@@ -288,8 +288,13 @@ class UnitsGraph(Graph):
             i = self.emit_simplified(op, *operands)
             self.value[i] = Literal(self.value[known])
             return i
-        one = op in (_MUL, _DIV) and any(
-            type(value) is Literal and abs(value) == 1 and not value.plain for value in values
+        # A division by a power of two would become a product with a number of ours.
+        divisor = values[1] if op == _DIV else None
+        one = (type(divisor) is Literal and not divisor.plain) or (
+            op in (_MUL, _DIV)
+            and any(
+                type(value) is Literal and abs(value) == 1 and not value.plain for value in values
+            )
         )
         # A choice between equals is none, but its condition may compare unlike units.
         same = op == _SELECT and operands[1] == operands[2] and values[0] is None

@@ -29,6 +29,11 @@ class Place(NamedTuple):
         """Whether it belongs to this package."""
         return self.code.co_filename.startswith(HERE)
 
+    @property
+    def is_formula(self) -> bool:
+        """Whether it belongs to our physics, whose numbers are plain; demos are models."""
+        return self.is_ours and not self.code.co_filename.startswith(f"{HERE}demos{os.sep}")
+
 
 class Text(NamedTuple):
     """An expression in a source file."""
@@ -282,8 +287,8 @@ def stands_in_product(place: Place, value: float) -> bool:
     if not (_is_number(node.left) or _is_number(node.right)):
         return False
     if not isinstance(node.op, (ast.Mult, ast.Div)):
-        return place.is_ours or abs(value) == 1.0  # 1.0 + 0.0 * x is one
-    if place.is_ours or _is_simple(value, (1, -1, 2, -2)):
+        return place.is_formula or abs(value) == 1.0  # 1.0 + 0.0 * x is one
+    if place.is_formula or _is_simple(value, (1, -1, 2, -2)):
         return True
     other = node.right if _is_number(node.left) else node.left
     if isinstance(other, ast.BinOp) and isinstance(other.op, (ast.Add, ast.Sub)):
