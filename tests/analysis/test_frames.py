@@ -316,6 +316,16 @@ def test_functions_of_this_package_are_known_by_their_signatures():
         "def f(r_BN_N, dcm_BN, r_CB_B):\n    r_CN_N = r_BN_N + dcm_BN.T @ r_CB_B",
         "def f(R_WB, r_B, p_W):\n    p_i_W = p_W[None, :] + (R_WB @ r_B.T).T\n    return p_i_W",
         "def f(v_BN_N, omega_BN_B, omega_RN_R, R_BR): return omega_BN_B - R_BR @ omega_RN_R",
+        "def f(R_BE0, R_BE, v_E, v_E0): return R_BE0 @ v_E, R_BE @ v_E0, R_BE0.T @ R_BE0 @ v_E",
+        "def f(X_WB1, X_B1B2, p_B2, p_B1): return (X_WB1 @ X_B1B2).apply(p_B2), X_WB1.apply(p_B1)",
+        "import numpy as np\ndef f(omega_E, p_I, v_I): return v_I - np.cross(omega_E, p_I)",
+        "def f(X_TR, X_TE, y_TR): return X_TR @ X_TE.T, X_TE.T @ y_TR",
+        "def f(R_EB, P_B, M_B, A_B): return R_EB @ P_B @ R_EB.T + R_EB @ M_B @ R_EB.T, A_B",
+        "from math import *\ndef f(u_B, w_B, th):\n    v_E = u_B * cos(th) + w_B * sin(th)",
+        "import archimedes\ndef f(u_B, v_B, cpsi, spsi):\n    x_E = u_B * cpsi - v_B * spsi",
+        "def f(dp_E_dv_B, v_B, p_E): return p_E + dp_E_dv_B @ v_B",
+        "import numpy as np\ndef f(R_BE, w_B, dt):\n"
+        "    R_BE = (np.eye(3) - skew(w_B) * dt) @ R_BE\n    dR_BE = -skew(w_B) @ R_BE",
         "def f(states, x_B): states.rotate(x_B)\nclass A:\n    def rotate(self, v): return v",
     ],
 )

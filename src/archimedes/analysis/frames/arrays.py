@@ -7,6 +7,7 @@ import ast
 from archimedes.analysis.frames.values import (
     ARRAY,
     SCALAR,
+    TRIG,
     ZERO,
     Map,
     Sequence,
@@ -24,8 +25,10 @@ def multiply(a: Value, b: Value) -> Value:
     """Return an elementwise product: numbers scale, vectors in one frame keep it."""
     if a is ZERO or b is ZERO:
         return ZERO
-    if a is SCALAR and b is SCALAR:
-        return SCALAR
+    if a in (SCALAR, TRIG) and b in (SCALAR, TRIG):
+        return TRIG if TRIG in (a, b) else SCALAR
+    if TRIG in (a, b):
+        return TRIG if a is None or b is None else None
     if isinstance(a, Vector) and isinstance(b, Vector):
         same = root(a.frame) == root(b.frame)
         return Vector(a.frame, None, a.many or b.many) if same else None

@@ -14,6 +14,7 @@ from archimedes.analysis.frames.scopes import last_name
 from archimedes.analysis.frames.values import (
     ARRAY,
     SCALAR,
+    TRIG,
     ZERO,
     FrameVariable,
     Instance,
@@ -514,6 +515,10 @@ def norm(c: Call) -> Value:
     return None if "axis" in c.keywords or len(c.args) > 2 else SCALAR
 
 
+def trigonometric(c: Call) -> Value:
+    return TRIG
+
+
 def zeros(c: Call) -> Value:
     return ZERO
 
@@ -644,6 +649,7 @@ FUNCTIONS: dict[str, Callable[[Call], Value]] = {
     **rows("lstsq", least_squares),
     **rows("float int len det trace length", scalar),
     **rows("norm", norm),
+    **rows("sin cos tan", trigonometric),
     **rows("zeros zeros_like", zeros),
     **rows("eye identity ones ones_like full diag arange linspace", numbers),
     **rows("sum", total),

@@ -8,6 +8,7 @@ means what it says; what is assigned to it must agree.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -22,6 +23,7 @@ from archimedes.analysis.frames.values import (
     ARRAY,
     POISON,
     SCALAR,
+    TRIG,
     ZERO,
     FrameVariable,
     Instance,
@@ -39,6 +41,8 @@ __all__ = ["Checker", "Flow"]
 Statements = Iterable[ast.stmt]
 #: Contexts in which functions without suffixes are followed, and how deep.
 MOST_CONTEXTS, DEPTH = 2000, 4
+#: Parameters that are sines and cosines by their names: ``c``, ``s``, ``cpsi``, ``sin_theta``.
+TURNED = re.compile(r"(c|s|cos|sin)_?(psi|theta|phi|th|ph|ps|alpha|beta|yaw|pitch|roll|[a-z])?")
 ATTITUDE_NAMES = ("att", "attitude")
 #: Functions that are followed inside each other, by their calls.
 MOST_RUNNING = 20
@@ -225,6 +229,8 @@ class Flow:
             cls = self.module.annotated(arg.annotation, self.cls)
             if value is None:
                 value = Instance(cls) if cls is not None else self.like_class(arg.arg)
+            if value is None and TURNED.fullmatch(arg.arg):
+                value = TRIG
             self.env[arg.arg] = value
 
     def run_defaults(self, node: Routine) -> None:
@@ -735,7 +741,7 @@ class Flow:
             square = isinstance(a, Vector) and ast.dump(left) == ast.dump(right)
             return None if square else multiply(a, b)
         if isinstance(op, ast.Div):
-            return multiply(a, b) if b is None or b is SCALAR else None
+            return multiply(a, b) if b is None or b in (SCALAR, TRIG) else None
         return None
 
     def add(

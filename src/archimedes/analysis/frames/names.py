@@ -48,7 +48,7 @@ MAPS = {
     "C": "C",
     "T": "T",
 }
-TENSORS = {"J", "I", "inertia"}
+TENSORS = {"J", "I", "P", "inertia", "cov", "covariance"}
 STRONG = words(
     "p r v a w g f F M pos position vel velocity acc accel acceleration omega Omega om "
     "gravity force moment torque tau wind thrust drag lift weight momentum offset lever arm "
@@ -98,8 +98,11 @@ class MonogramName:
 
 
 def are_compatible(a: str, b: str) -> bool:
-    """Return whether two names may mean the same frame: ``N`` may be short for ``NED``."""
-    return a == b or b in FRAME_WORDS.get(a, "") or a in FRAME_WORDS.get(b, "")
+    """Return whether two names may mean one frame: N may be short for NED, E0 be E at the start."""
+    if a == b or b in FRAME_WORDS.get(a, "") or a in FRAME_WORDS.get(b, ""):
+        return True
+    digits = "0123456789"
+    return (a[-1:] in digits) != (b[-1:] in digits) and a.rstrip(digits) == b.rstrip(digits)
 
 
 @lru_cache(maxsize=20_000)
@@ -126,6 +129,8 @@ def parse_name(name: str) -> MonogramName | None:
         head = tokens[1]
     if head in MAPS and (len(suffixes) > 1 or len(split_frames(suffixes[0])) == 2):
         return map_name(head, suffixes)
+    if any(re.fullmatch(r"d[A-Za-z]+|by|per|wrt", t) for t in tokens[1:]):  # dF_dv_B
+        return None
     if head in NEVER or last in NEVER or (len(head) > 1 and not any(map(str.islower, head))):
         return None
     if head in TENSORS:

@@ -64,6 +64,7 @@ class Evidence:
         self.vectors: set[str] = set()
         self.jacobians: set[str] = set()
         self.scalars: set[str] = set()
+        self.matrices: set[str] = set()
         self.spatial = False
         self.archimedes = False
         self.bodies: defaultdict[str, set[str]] = defaultdict(set)
@@ -73,6 +74,10 @@ class Evidence:
                 self.take_name(name)
             if isinstance(n, USES):
                 self.take_use(n)
+
+    def all_letters(self) -> set[str]:
+        """Return the letters beside all heads."""
+        return {x for letters in self.letters.values() for x in letters}
 
     def take_name(self, name: str) -> None:
         """Note the frames of a name."""
@@ -97,6 +102,8 @@ class Evidence:
             for side in (n.left, n.right):
                 self.vectors.add(last_name(side))
                 self.spatial = self.spatial or is_map(side)
+            if isinstance(n.left, ast.BinOp) and isinstance(n.left.op, ast.MatMult):
+                self.matrices.add(last_name(n.left.right))  # R @ P_B @ R.T
         elif isinstance(n, ast.Subscript):
             self.vectors.add(last_name(n.value))
         elif isinstance(n, ast.Call):
@@ -201,9 +208,16 @@ class Scope:
                 if weak or not self.is_frame(p.to):
                     return None
                 return Map(p.to, None if name in self.own.jacobians else p.to, "J")
+            if p.style == "X" and name in self.own.jacobians:  # data: X_TR @ X_TE.T
+                return None
             if p.style in "CT" and not (self.is_frame(p.to) and self.is_frame(p.frm)):
                 return None
             return Map(p.frm, p.to, p.style) if self.backwards else Map(p.to, p.frm, p.style)
+        if name in self.own.matrices and p.to:
+            return Map(p.to, p.to, "J") if self.is_frame(p.to) else None
+        inertial = {"I", "ECI"} & (self.frames | self.own.all_letters())
+        if p.head in ("w", "omega", "Omega") and name.endswith("_E") and inertial:
+            return None  # the rate of the Earth, the same numbers in both frames
         points = Counter({p.points[1]: 1, p.points[0]: -1}) if p.points else None
         if p.to and (not self.is_frame(p.to) or self.is_label(p, name)):
             return None

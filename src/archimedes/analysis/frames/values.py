@@ -18,6 +18,7 @@ __all__ = [
     "ARRAY",
     "POISON",
     "SCALAR",
+    "TRIG",
     "ZERO",
     "Frame",
     "FrameVariable",
@@ -62,6 +63,8 @@ class Plain:
 SCALAR = Plain("scalar")
 ARRAY = Plain("array of numbers")
 ZERO = Plain("zero")
+#: A sine or cosine: what it multiplies is a component that is being turned by hand.
+TRIG = Plain("sine or cosine")
 #: The result of what has been reported already: nothing more is said about it.
 POISON = Plain("reported")
 
