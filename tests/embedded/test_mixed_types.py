@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.analysis.precision.mixed import Programs
+from archimedes.analysis.precision.rounding import round_some
+from archimedes.analysis.precision.sources import Sources
 from archimedes.embedded import report
+from archimedes.embedded.mixed_types import with_double
+from archimedes.embedded.preparation import Options, prepare
 from archimedes.errors import CodegenError
+from archimedes.graph.dtypes import DTYPES
 
+from ..fuzz.programs import generate
 from .toolchain import needs
 
 requires_compiler = needs("gcc")
@@ -141,6 +148,43 @@ def test_projects_without_state_are_examined_at_their_example():
     figures = report(update, (1.0, 1e-3, 1e-2), board="host", float_type=np.float32)
     assert figures.precision.ok and "digits of y are right" in str(figures)
     assert report(update, (1.0, 1e-3, 1e-2), board="host").precision is None
+
+
+def _mixed_and_rounded(seed):
+    """Results of a random program with every other line in double: typed, and with roundings."""
+    program = generate(seed)
+    names = {"np": np, "arc": arc}
+    exec(compile(program.source, f"<program {seed}>", "exec"), names)
+    compiled, args = arc.compile(names["program"]), tuple(program.inputs.values())
+    prepared = prepare(compiled, args, None, "program", Options(), "speed", lines=True)
+    recording = prepared.recording
+    forms = recording.forms()
+    widths = [form.width for form in forms]
+    sources = Sources(recording.blocks, [str(k) for k, n in enumerate(widths) for _ in range(n)])
+    lines = [s.number for s in sources.listed if s.file][::2]
+    mixed = with_double(prepared, [f"<program {seed}>:{n}" for n in lines], None).recording
+    samples = [
+        np.asarray(x, dtype=DTYPES[spec.code]).reshape(1, *spec.shape)
+        for x, spec in zip(args, recording.leaves)
+    ]
+    kept = {k for k, s in enumerate(sources.listed) if s.number in lines and s.file} | {-1}
+    rounded = round_some(recording.blocks, lambda g, node: sources.of(g, node) not in kept)
+    typed = Programs(mixed, samples, 1)(mixed.blocks)
+    return typed, Programs(recording, samples, 1)(rounded)
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(k, marks=pytest.mark.long) for k in range(6, 60))]
+)
+def test_types_and_roundings_are_the_same_program(seed):
+    """What is examined with roundings is what C computes with types, but for subnormal numbers."""
+    with np.errstate(all="ignore"):
+        for typed, rounded in zip(*_mixed_and_rounded(seed)):
+            if typed.dtype.kind == "f":
+                rounded = rounded.astype(typed.dtype)
+                small = np.abs(rounded) < 1e-37
+                typed, rounded = np.where(small, 0, typed), np.where(small, 0, rounded)
+            np.testing.assert_array_equal(typed, rounded)
 
 
 def test_what_does_not_fit_is_refused():
