@@ -147,6 +147,13 @@ def test_long_counters_and_sums():
     assert arc.compile(kahan).precision(x, rtol=1e-6).ok
 
 
+def test_a_loss_without_a_single_culprit_is_still_a_finding():
+    """The inverse of a matrix of condition 1e4: many roundings, none of them bad."""
+    A = np.random.default_rng(0).normal(size=(12, 12))
+    report = arc.compile(lambda A: np.linalg.inv(A @ A.T) @ A).precision(A, digits=5.5)
+    assert report.digits < 5.5 and not report.ok and len(report) >= 1
+
+
 def test_a_parameter_of_the_name_of_an_option_is_the_functions():
     f = arc.compile(lambda x, digits: x * digits)
     assert f.precision(2.0, digits=3.0).results[0].value == 6.0

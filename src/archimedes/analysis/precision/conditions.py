@@ -54,10 +54,13 @@ def condition_numbers(name: str, result: Any, *operands: Any, least: Any = 0.0) 
         return [1.0] * len(operands)
     if name not in PARTIALS:
         return [0.0] * len(operands)
+    if name in ("mul", "div") and not np.any(least):
+        return [np.where(np.equal(result, 0.0), 0.0, 1.0)[()]] * 2
     operands = tuple(np.asarray(x, dtype=np.float64)[()] for x in operands)
     with np.errstate(all="ignore"):
         size = np.maximum(np.abs(result), least)
-        rates = slopes(name, *operands)
+        # Most operations are sums, whose derivatives are 1.
+        rates = (1.0, 1.0) if name in ("add", "sub") else slopes(name, *operands)
         numbers = [np.abs(x * rate) / size for x, rate in zip(operands, rates)]
     # 0/0: an operand of zero has no relative error to multiply.
     return [np.where(np.isnan(k), 0.0, k)[()] for k in numbers]

@@ -73,6 +73,8 @@ def diagnose(
         else:
             events = judge.events(by_source.get(number, ()))
             notes += [f"{source.where}: {text}, without effect on the results" for text in events]
+    if failing and not findings:
+        findings.append(judge.many(by_source, listed, definition))
     for number, accurate, computed in statistics.rounds:
         notes.append(
             f"{listed[number].where}: the loop runs {accurate} times in {statistics.high.name} and "
@@ -136,6 +138,29 @@ class _Judge:
                     f"the loop keeps the rounding of each step{drift}: add with compensation "
                     "(Kahan), or keep what this line carries from step to step in double"
                 )
+
+    def many(
+        self,
+        by_source: Mapping[int, Sequence[NodeError]],
+        listed: Sequence[Source],
+        definition: tuple[str, int],
+    ) -> Finding:
+        """Return the finding for errors that no single operation stands out for."""
+
+        def weight(number: int) -> float:
+            if self.effects is not None:
+                return float(np.max(self.effects.get(number, 0.0)))
+            return max((n.error for n in by_source[number]), default=0.0)
+
+        number = max(by_source, key=weight, default=0)
+        source = listed[number]
+        file, line = (source.file, source.number) if source.file else definition
+        text = (
+            f"the roundings of this line add up to a relative error of {weight(number):.1e} of the "
+            "results, with no operation that stands out: compute it in double, or scale and order "
+            "its terms so that they are of one size"
+        )
+        return Finding(file, line, text, source.text, "digits")
 
     # ---- single events -------------------------------------------------------------------
 

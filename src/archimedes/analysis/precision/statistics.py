@@ -244,7 +244,7 @@ def _operation_error(
         number = np.where(np.isfinite(number) & np.isfinite(high) & inexact, number, 0.0)
         amplification = max(amplification, float(np.max(number)))
     absorbed, lost, often, steady = 0.0, 0.0, 0.0, False
-    if name in ("add", "sub"):
+    if name in ("add", "sub") and pairs.count > 1:
         absorbed, lost, often, steady = _absorption(low, *(x[0] for x in floats))
     tiny = np.finfo(np.float32 if arithmetic.name == "float32" else np.float64).tiny
     finite: Any = True
@@ -254,9 +254,8 @@ def _operation_error(
     jumps = np.where((relative > 10.0 * before) & np.isfinite(relative), relative, 0.0)
     shape = np.broadcast_shapes(jumps.shape, *(x[0].shape for x in floats))
     worst = int(np.argmax(np.broadcast_to(jumps if np.any(jumps) else relative, shape)))
-    at = np.unravel_index(worst, shape)
     values = tuple(
-        (float(np.broadcast_to(x[1], shape)[at]), float(np.broadcast_to(x[0], shape)[at]))
+        (_item(x[1], shape, worst), _item(x[0], shape, worst))
         for x in (*floats, (low, high, error))
     )
     return NodeError(
@@ -281,6 +280,12 @@ def _operation_error(
         values=values,
         size=max(_size(x) for x in (high, *(x[1] for x in floats))),
     )
+
+
+def _item(values: np.ndarray, shape: tuple[int, ...], at: int) -> float:
+    """Return one of the values that broadcast to a shape."""
+    whole = values if values.shape == shape else np.broadcast_to(values, shape)
+    return float(whole.item(at) if whole is values else whole[np.unravel_index(at, shape)])
 
 
 def _size(values: np.ndarray) -> float:
