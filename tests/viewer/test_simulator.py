@@ -10,7 +10,7 @@ from archimedes import multibody as mb
 from archimedes import tree
 from archimedes.demos.interactive import cart_pole
 from archimedes.vehicles import load
-from archimedes.viewer import Control, Pull, Simulator, view
+from archimedes.viewer import Control, Explorer, Pull, Simulator, view
 from archimedes.viewer.controls import describe_control
 from archimedes.viewer.simulator import Row
 
@@ -212,3 +212,16 @@ def test_the_regulator_of_the_cart_is_that_of_scipy():
     B = np.array([[0.0], [0.0], [inertia / det], [-ml / det]])
     P = solve_continuous_are(A, B, np.diag([4.0, 20.0, 1.0, 1.0]), np.eye(1) * 0.1)
     np.testing.assert_allclose(cart_pole.gains(), (10.0 * B.T @ P)[0], rtol=1e-8)
+
+
+def test_an_explorer_says_what_it_needs():
+    t = np.linspace(0.0, 1.0, 5)
+    made = Explorer(
+        lambda p: (t, {"y_1": p["a"] * t, "both": np.stack([t, t], axis=1)}), {"a": 2.0}
+    )
+    assert [(c["title"], len(c["starts"])) for c in made.charts(0)] == [("both", 2), ("y 1", 1)]
+    np.testing.assert_array_equal(made.curves(np.array([3.0]))[-5:], 3.0 * t)
+    with pytest.raises(ValueError, match="must return a pair, the abscissa"):
+        Explorer(lambda p: {"y": t}, {"a": 1.0})
+    with pytest.raises(ValueError, match=r"curves over 5 points have shapes \(5,\) or"):
+        Explorer(lambda p: (t, {"y": np.zeros(4)}), {"a": 1.0})

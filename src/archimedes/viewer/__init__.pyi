@@ -1,6 +1,7 @@
 from archimedes.viewer.actors import Flight as Flight
 from archimedes.viewer.actors import add_actor as add_actor
 from archimedes.viewer.controls import Control as Control
+from archimedes.viewer.explorer import Explorer as Explorer
 from archimedes.viewer.meshes import arrow as arrow
 from archimedes.viewer.meshes import box as box
 from archimedes.viewer.meshes import capsule as capsule

@@ -11,6 +11,7 @@ import numpy as np
 from archimedes.embedded.wasm_project import wasm_module
 from archimedes.viewer.actors import Placing
 from archimedes.viewer.controls import describe_control
+from archimedes.viewer.explorer import Explorer
 from archimedes.viewer.scene import Chart, Scene
 from archimedes.viewer.simulator import Simulator
 
@@ -28,8 +29,12 @@ class Interactive:
     the names of the models.
     """
 
-    def __init__(self, scene: Scene, simulators: Mapping[str, Simulator]) -> None:
-        self.scene, self.simulators = scene, dict(simulators)
+    def __init__(
+        self, scene: Scene, models: Mapping[str, Simulator | Explorer], autoplay: bool = True
+    ) -> None:
+        self.scene, self.autoplay = scene, autoplay
+        self.simulators = {n: m for n, m in models.items() if isinstance(m, Simulator)}
+        self.explorers = {n: m for n, m in models.items() if isinstance(m, Explorer)}
         self.parts: list[dict[str, Any]] = []
         self.charts: dict[tuple[str, str], dict[str, Any]] = {}
         for which, (name, simulator) in enumerate(self.simulators.items()):
@@ -41,7 +46,7 @@ class Interactive:
             vectors = list(range(arrows, len(scene.arrows)))
             at = 7 * len(bodies) + 3 * len(vectors)
             for chart in scene.charts:
-                at = _add_lines(self.charts, chart, which, at, name if len(simulators) > 1 else "")
+                at = _add_lines(self.charts, chart, which, at, name if len(models) > 1 else "")
             scene.charts = []
             self.parts.append({"bodies": bodies, "arrows": vectors, "lines": at})
 
@@ -56,8 +61,13 @@ class Interactive:
                 models[-1]["copies"], shown = _copies(simulator, self.scene, part, block)
                 models[-1]["copies"]["ghosts"] = len(ghosts)
                 ghosts.append(shown)
-        live = {"models": models, "controls": _controls(self.simulators)}
-        return {"charts": list(self.charts.values()), "ghosts": ghosts, "live": live}
+        curves = [_explorer(explorer, block) for explorer in self.explorers.values()]
+        charts = list(self.charts.values())
+        for k, explorer in enumerate(self.explorers.values()):
+            charts += explorer.charts(k)
+        every = {**self.simulators, **self.explorers}
+        live = {"models": models, "explorers": curves, "controls": _controls(every)}
+        return {"charts": charts, "ghosts": ghosts, "live": {**live, "autoplay": self.autoplay}}
 
 
 def _model(
@@ -81,6 +91,14 @@ def _model(
         "pull": _pull(simulator, name, bodies),
         "copies": None,
     }
+
+
+def _explorer(explorer: Explorer, block: Any) -> dict[str, Any]:
+    """Return what the page needs of a function of sliders; its program goes to the block."""
+    _, c = explorer.rows()
+    module = wasm_module({"curves": (explorer.curves, (c,))}, name="model")
+    program = block.add(np.frombuffer(module.wasm, dtype=np.uint8), "u1")
+    return {"controls": c.tolist(), "module": program, "layout": module.layout}
 
 
 def _copies(
@@ -135,12 +153,12 @@ def stride(simulator: Simulator) -> int:
     return math.gcd(*whole) if whole else own
 
 
-def _controls(simulators: Mapping[str, Simulator]) -> list[dict[str, Any]]:
+def _controls(models: Mapping[str, Simulator | Explorer]) -> list[dict[str, Any]]:
     """Return all controls; those of one name move all models that have it."""
     found: dict[str, tuple[Any, float, list[list[int]]]] = {}
-    for which, simulator in enumerate(simulators.values()):
-        row = simulator.rows()[1]
-        for name, (k, control) in simulator.controls.items():
+    for which, model in enumerate(models.values()):
+        row = model.rows()[1]
+        for name, (k, control) in model.controls.items():
             found.setdefault(name, (control, float(row[k]), []))[2].append([which, k])
     return [
         describe_control(control, name, value, at) for name, (control, value, at) in found.items()

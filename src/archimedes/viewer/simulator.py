@@ -151,9 +151,9 @@ class Simulator(Readable):
     >>> pendulum = Simulator(swing, np.array([1.0, 0.0]), inputs={"torque": 0.0},
     ...                      parameters={"gravity": 9.81}, controls={"torque": (-5.0, 5.0)})
     >>> pendulum.run(100).round(6)
-    array([-0.957637, -0.834464])
+    array([-0.980067, -0.571804])
     >>> pendulum.run(100, torque=2.0).round(6)
-    array([-0.588926, -1.086866])
+    array([-0.533606, -0.396537])
     """
 
     def __init__(

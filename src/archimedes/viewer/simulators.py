@@ -18,6 +18,7 @@ from archimedes.tree.config_files import read_data
 from archimedes.typing import Scalar, Tree
 from archimedes.vehicles import FlightState, trim
 from archimedes.viewer.controls import Control
+from archimedes.viewer.explorer import Explorer
 from archimedes.viewer.pulls import Pull
 from archimedes.viewer.robots import start
 from archimedes.viewer.simulator import Simulator
@@ -28,19 +29,20 @@ PULL_FREQUENCY, PULL_DAMPING = 1.5, 0.7
 TORQUE = 20.0
 
 
-def make_simulators(model: Any, x0: Any = None, **options: Any) -> dict[str, Simulator]:
+def make_simulators(model: Any, x0: Any = None, **options: Any) -> dict[str, Simulator | Explorer]:
     """Return the models of an interactive page by name."""
     if not isinstance(model, Mapping):
         name = getattr(model, "name", "") if isinstance(model, Model) else ""
         if not name:
-            owner = getattr(model, "__self__", model)
+            model_or_func = getattr(model, "func", model)
+            owner = getattr(model_or_func, "__self__", model_or_func)
             name = getattr(owner, "__name__", "") or type(owner).__name__
         return {name: make_simulator(model, x0, **options)}
     if x0 is not None:
         raise TypeError("view: leave out the state: the dict has one for each model")
     if not model:
         raise ValueError("view: there is no model to show: the dict is empty")
-    simulators = {}
+    simulators: dict[str, Simulator | Explorer] = {}
     for name, one in model.items():
         pair = one if isinstance(one, tuple) else (one, None)
         if len(pair) != 2:
@@ -49,13 +51,14 @@ def make_simulators(model: Any, x0: Any = None, **options: Any) -> dict[str, Sim
     return simulators
 
 
-def make_simulator(model: Any, x0: Any = None, **options: Any) -> Simulator:
-    """Return a model that runs in a page; a Simulator as it is."""
+def make_simulator(model: Any, x0: Any = None, **options: Any) -> Simulator | Explorer:
+    """Return a model that runs in a page; a Simulator or an Explorer as it is."""
     options = {name: value for name, value in options.items() if value is not None}
-    if isinstance(model, Simulator):
+    if isinstance(model, (Simulator, Explorer)):
         if x0 is not None or options:
             given = ["the state"] * (x0 is not None) + list(options)
-            raise TypeError(f"view: a Simulator has it all: leave out {given[0]}")
+            kind = type(model).__name__
+            raise TypeError(f"view: a {kind} has it all: leave out {given[0]}")
         return model
     if isinstance(model, Model):
         return of_robot(model, x0, **options)
@@ -63,8 +66,8 @@ def make_simulator(model: Any, x0: Any = None, **options: Any) -> Simulator:
         return of_vehicle(model, x0, **options)
     if not callable(model):
         raise TypeError(
-            "view: an interactive page shows a vehicle, a robot, a function f(t, x, u, p) or a "
-            f"Simulator, got {type(model).__name__}"
+            "view: an interactive page shows a vehicle, a robot, a function f(t, x, u, p), a "
+            f"Simulator or an Explorer, got {type(model).__name__}"
         )
     if x0 is None:
         raise TypeError("view: give the state to start in: arc.view(f, x0, interactive=True)")

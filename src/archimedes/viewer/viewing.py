@@ -48,8 +48,10 @@ class View:
         Colours. ``"auto"`` follows the setting of the browser.
     height : int, optional
         Height in pixels in a notebook.
-    simulators : mapping of str to Simulator, optional
+    simulators : mapping of str to Simulator or Explorer, optional
         Models that run in the page, by name. They are added to the scene.
+    autoplay : bool, optional
+        Start models at once. Otherwise they wait for a key, a drag or the button. True by default.
 
     Examples
     --------
@@ -66,13 +68,14 @@ class View:
         theme: str = "auto",
         height: int = 560,
         simulators: Mapping[str, Any] | None = None,
+        autoplay: bool = True,
     ) -> None:
         self.scene, self.theme, self.height = scene, theme, height
         self.interactive = None
         if simulators:
             from archimedes.viewer.interactive import Interactive
 
-            self.interactive = Interactive(scene, simulators)
+            self.interactive = Interactive(scene, simulators, autoplay)
 
     def html(self) -> str:
         """Return the page as text."""
@@ -155,7 +158,7 @@ class View:
 
     def __repr__(self) -> str:
         if self.interactive:
-            names = ", ".join(self.interactive.simulators)
+            names = ", ".join([*self.interactive.simulators, *self.interactive.explorers])
             return f"View({self.scene.title!r}: {names}, interactive)"
         first, last = self.scene.span
         # The links of a robot are "robot: link".
@@ -178,6 +181,7 @@ def view(
     interactive: bool = False,
     parameters: Any = None,
     controls: Mapping[str, Any] | None = None,
+    autoplay: bool = True,
     **options: Any,
 ) -> View:
     """Return a view of a model along its trajectory in three dimensions, or of a model that runs.
@@ -213,12 +217,15 @@ def view(
         Colours. ``"auto"`` follows the setting of the browser.
     interactive : bool, optional
         Run the model in the page. False by default. `model` is then a vehicle, a robot, a function
-        ``f(t, x, u, p)``, a `Simulator`, or a dict of them by name; `trajectory` is the state to
-        start in, `inputs` are the inputs there.
+        ``f(t, x, u, p)``, a `Simulator`, an `Explorer`, or a dict of them by name; `trajectory` is
+        the state to start in, `inputs` are the inputs there.
     parameters : tree, optional
         Parameters of an interactive model. Of a vehicle: its fields by name, and ``"wind"``.
     controls : mapping, optional
         What moves in an interactive page, as in `Simulator`.
+    autoplay : bool, optional
+        Start an interactive page at once. Otherwise it waits for a key, a drag or the button. True
+        by default.
     **options
         Further arguments of `Simulator` for an interactive page.
 
@@ -243,7 +250,8 @@ def view(
 
         given = {"inputs": inputs, "parameters": parameters, "controls": controls, **options}
         simulators = make_simulators(model, trajectory, charts=charts, **given)
-        shown = View(Scene(title=title, note=note), theme, simulators=simulators)
+        scene = Scene(title=title, note=note)
+        shown = View(scene, theme, simulators=simulators, autoplay=autoplay)
         shown.scene.camera = camera or shown.scene.camera
         return shown
     for option, value in {"parameters": parameters, "controls": controls, **options}.items():

@@ -174,7 +174,7 @@ def page() -> View:
         "Drag the orange cart with the mouse or use the arrow keys; the blue one has LQR at 50 Hz"
     )
     models = {"you": hand, "LQR": regulator}
-    shown = view(models, title="Balance the pole", note=note, interactive=True)
+    shown = view(models, title="Balance the pole", note=note, interactive=True, autoplay=False)
     for x in (0.0, 1.2):
         rail = [[x, -RAIL, HEIGHT - 0.19], [x, RAIL, HEIGHT - 0.19]]
         shown.scene.paths.append(Path(f"rail {x:g}", rail, "#5c6675"))

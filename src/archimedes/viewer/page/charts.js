@@ -71,7 +71,7 @@ function drawLines(chart) {
   const spell = (v) => (Math.abs(v) >= 1e5 ? v.toExponential(1) : v.toFixed(digits));
   chart.left = Math.max(26, ...levels.map((v) => g.measureText(spell(v)).width + 6));
   chart.width = w - chart.left - 6; chart.top = 4; chart.height = h - 20;
-  [chart.from, chart.to] = scene.live ? hooks.window() : scene.span;
+  [chart.from, chart.to] = scene.live ? hooks.window(data) : scene.span;
   const X = (t) => chart.left + ((t - chart.from) / (chart.to - chart.from || 1)) * chart.width;
   const Y = (v) => chart.top + (1 - (v - low) / (high - low)) * chart.height;
   g.strokeStyle = style.getPropertyValue("--line"); g.fillStyle = style.getPropertyValue("--soft"); g.lineWidth = 1;
@@ -83,7 +83,7 @@ function drawLines(chart) {
   g.textAlign = "center"; g.textBaseline = "alphabetic";
   const [times, places] = ticks(chart.from, chart.to, Math.max(2, Math.floor(w / 70)));
   // The name of the axis stands at its end, in place of the ticks there.
-  const axis = "time (s)", end = w - 2 - g.measureText(axis).width;
+  const axis = data.axis || "time (s)", end = w - 2 - g.measureText(axis).width;
   g.fillText(axis, (end + w - 2) / 2, h - 4);
   for (const t of times) {
     const half = g.measureText(t.toFixed(places)).width / 2, x = Math.max(X(t), chart.left + 6);
@@ -119,20 +119,20 @@ function drawCharts(t, words = true) {
     const { sheet, data } = chart;
     if (!sheet.clientWidth) continue;
     const aged = scene.live && performance.now() - (chart.drawn || 0) > (quality < 1 ? 200 : 90);
-    if (aged) { chart.range = rangeOf(data, place(data.times, hooks.window()[0])[0]); chart.drawn = performance.now(); }
+    if (aged) { chart.range = rangeOf(data, place(data.times, hooks.window(data)[0])[0]); chart.drawn = performance.now(); }
     if (aged || !chart.X || chart.theme !== theme || chart.w !== sheet.clientWidth || chart.h !== sheet.clientHeight) {
       chart.theme = theme; chart.w = sheet.clientWidth; chart.h = sheet.clientHeight;
       drawLines(chart);
     }
     if (!chart.X) continue;
-    const x = chart.X(clamp(t, chart.from, chart.to)), at = place(data.times, t);
+    const x = chart.X(clamp(data.explorer === undefined ? t : chart.to, chart.from, chart.to)), at = place(data.times, t);
     chart.cursor.style.transform = `translate(${x.toFixed(1)}px, ${chart.top}px)`;
     data.rows.forEach((row, k) => {
       const v = scene.live ? row[row.length - 1] : between(row, 1, at)[0];
       // What is left of zero by rounding is zero beside what the chart shows.
       const least = 1e-6 * (chart.range[1] - chart.range[0]);
       if (words) chart.values[k].textContent = short(Math.abs(v) < least ? 0 : v);
-      chart.dots[k].hidden = isNaN(v);
+      chart.dots[k].hidden = isNaN(v) || data.explorer !== undefined;
       if (!isNaN(v)) chart.dots[k].style.transform = `translate(${x.toFixed(1)}px, ${chart.Y(v).toFixed(1)}px)`;
     });
   }

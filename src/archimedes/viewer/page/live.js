@@ -1,7 +1,9 @@
 // Models that run in the page: their clock, sliders, keys, gamepad, charts, records and copies.
 const live = scene.live;
-const models = [];
+const models = [], explorers = [];
+let changed = true; // whether a function of sliders has to be evaluated anew
 const WINDOW = 20, BUDGET = 60, POINTS = 1200, RECORDED = 200000;
+const BEGIN = "Drag, press a key or the button below to begin.";
 let recording = null, behind = 1, loaded = false, ending = false, notice = "";
 
 // ---- numbers that a reader moves ----------------------------------------------------------------
@@ -12,7 +14,10 @@ function setKnob(knob, value, told = true) {
   value = clamp(value, knob.kind === "pulse" ? -Infinity : knob.low, knob.kind === "pulse" ? Infinity : knob.high);
   if (value === knob.now) return;
   knob.now = value;
-  for (const [which, index] of knob.targets) setControl(models[which], index, value);
+  for (const [which, index] of knob.targets) {
+    if (which < live.models.length) setControl(models[which], index, value);
+    else if (explorers[which - live.models.length]) { explorers[which - live.models.length].controls[index] = value; changed = true; stale = true; }
+  }
   if (told) showKnob(knob);
 }
 function setControl(model, index, value) {
@@ -130,6 +135,7 @@ hooks.key = (event, down) => {
       const way = which === 0 ? -1 : 1;
       if (down) knob.pressed = way; else if (knob.pressed === way) knob.pressed = 0;
     } else if (down && !event.repeat) act(knob);
+    if (down && notice === BEGIN) setPlaying(true);
     return true;
   }
   if (!down) return false;
@@ -168,7 +174,8 @@ hooks.time = () => {
 };
 // Whole steps up to a time; where they take longer than there is time, the clock runs slower.
 hooks.advance = (seconds, pace) => {
-  if (!loaded) return;
+  if (!loaded || !models.length) return;
+  if (notice === BEGIN) say("");
   moveKnobs(seconds);
   if (ending) { runOn(); return; }
   const start = performance.now();
@@ -265,7 +272,7 @@ function restart() {
     knob.from.clear();
     if (knob.kind === "pulse") for (const [which, index] of knob.targets) setControl(models[which], index, knob.first);
   }
-  for (const chart of charts) { chart.data.times.length = 0; for (const row of chart.data.rows) row.length = 0; }
+  for (const { data } of charts) if (data.explorer === undefined) for (const row of [data.times, ...data.rows]) row.length = 0;
   for (const trail of trailsLive) trail.clear();
   now = 0; ending = false; recording = recording && [];
   say("");
@@ -291,16 +298,18 @@ function look_at(model) {
 }
 // A point of every line, and of every trail, at the present time.
 hooks.sample = () => {
+  const at = hooks.time();
   for (const { data } of charts) {
-    if (data.times.length && data.times[data.times.length - 1] === now) continue;
-    data.times.push(now);
+    if (data.explorer !== undefined || (data.times.length && data.times[data.times.length - 1] === at)) continue;
+    data.times.push(at);
     data.lines.forEach(([which, index], row) => data.rows[row].push(models.length > which ? models[which].seen[index] : NaN));
     if (data.times.length > POINTS) for (const row of [data.times, ...data.rows]) row.splice(0, 200);
   }
   for (const trail of trailsLive) trail.add();
 };
-hooks.window = () => {
-  const first = charts.length && charts[0].data.times.length ? charts[0].data.times[0] : 0;
+hooks.window = (data) => {
+  if (data.explorer !== undefined) return data.times.length ? [Math.min(...data.times), Math.max(...data.times)] : [0, 1];
+  const first = data.times.length ? data.times[0] : 0;
   const long = WINDOW * Math.max(1, speed);
   return now - first > long && playing && !ending ? [now - long, now] : [Math.min(first, now), Math.max(now, first + 2)];
 };
@@ -312,7 +321,7 @@ function prepareScene() {
     body.origin = [0, 0, 0];
   }
   for (const arrow of scene.arrows) { arrow.rows = Float64Array.from(arrow.rows).slice(0, 3); arrow.times = [0]; }
-  for (const chart of scene.charts) { chart.times = []; chart.rows = chart.lines.map(() => []); }
+  for (const chart of scene.charts) { chart.times = []; chart.rows = (chart.starts || chart.lines).map(() => []); }
 }
 prepareScene();
 // A trail that grows: buffers of one size, of which new points are sent; old ones are thinned out.
@@ -434,7 +443,22 @@ hooks.drag = (event) => {
   follow();
   return true;
 };
-hooks.follow = () => { if (pull) follow(); };
+hooks.follow = () => { if (pull) follow(); if (changed) explore(); };
+// Evaluate functions of sliders, and take their curves.
+function explore() {
+  changed = false;
+  explorers.forEach((explorer, which) => {
+    explorer.curves.inputs.c.set(explorer.controls);
+    explorer.curves.run();
+    const y = explorer.curves.outputs.y;
+    for (const { data } of charts) {
+      if (data.explorer !== which) continue;
+      data.times = Array.from(y.subarray(0, data.count));
+      data.rows = data.starts.map((start) => Array.from(y.subarray(start, start + data.count)));
+    }
+  });
+  for (const chart of charts) chart.drawn = 0;
+}
 hooks.release = (event) => {
   if (!pull || event.pointerId !== pull.id) return false;
   dropPull(pull.model);
@@ -550,20 +574,24 @@ function makeButtons() {
     made.type = "button"; made.id = id; made.title = title;
     made.addEventListener("click", () => { run(made); made.blur(); });
   };
-  add("step", "step", "one step (.)", () => { setPlaying(false); stepOnce(); });
-  add("reset", "reset", "start again (R)", restart);
-  add("end", "to the end", `run to ${short(Math.max(...live.models.map((m) => m.end)))} s with the adaptive solver`, () => { ending = true; setPlaying(true); });
-  add("record", "record", "keep every step from now on", (button) => {
-    recording = recording ? null : [];
-    button.setAttribute("aria-pressed", String(Boolean(recording)));
-  });
-  add("csv", "CSV", "download what was recorded", download);
+  if (!live.models.length) { $("play").hidden = $("clock").hidden = $("pace").hidden = true; }
+  else addRunning();
   add("link", "link", "copy the address with these sliders", () => {
     try { history.replaceState(null, "", "#" + fragment()); } catch { /* a frame may not have an address */ }
     const told = () => say(""), done = () => { say("The link with these values is copied."); setTimeout(told, 1500); };
     const refused = () => { say("The link with these values is in the address bar."); setTimeout(told, 2500); };
     if (navigator.clipboard) navigator.clipboard.writeText(location.href).then(done, refused); else refused();
   });
+  function addRunning() {
+    add("step", "step", "one step (.)", () => { setPlaying(false); stepOnce(); });
+    add("reset", "reset", "start again (R)", restart);
+    add("end", "to the end", `run to ${short(Math.max(...live.models.map((m) => m.end)))} s with the adaptive solver`, () => { ending = true; setPlaying(true); });
+    add("record", "record", "keep every step from now on", (button) => {
+      recording = recording ? null : [];
+      button.setAttribute("aria-pressed", String(Boolean(recording)));
+    });
+    add("csv", "CSV", "download what was recorded", download);
+  }
 }
 const moduleBytes = (about) => new Uint8Array(array(about.module));
 hooks.clock = () => {
@@ -582,11 +610,15 @@ hooks.start = async () => {
       const simulation = await Simulation.load(about, moduleBytes(about));
       models.push({ about, simulation, seen: new Float64Array(about.lines), over: { told: false }, changes: [], movable: new Set() });
     }
+    for (const about of live.explorers) {
+      const { functions } = await ArcWasm.instantiate(about.layout, moduleBytes(about));
+      explorers.push({ controls: Float64Array.from(about.controls), curves: functions.curves });
+    }
   } catch (error) {
     say("The model of this page could not be started: " + error.message);
     return;
   }
-  for (const knob of knobs) for (const [which, index] of knob.targets) models[which].movable.add(index);
+  for (const knob of knobs) for (const [which, index] of knob.targets) if (models[which]) models[which].movable.add(index);
   for (const { about, movable } of models) {
     if (!about.pull) continue;
     about.pull.bodies.forEach((_, j) => movable.add(about.pull.on + j));
@@ -601,7 +633,9 @@ hooks.start = async () => {
   });
   hooks.sample();
   stale = true;
-  setPlaying(!matchMedia("(prefers-reduced-motion: reduce)").matches);
+  if (!models.length) return;
+  setPlaying(live.autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches);
+  if (!live.autoplay) say(BEGIN);
 };
 // What scripts and tests may ask for.
 hooks.api = {
@@ -617,6 +651,7 @@ hooks.api = {
   seen: (k = 0) => Array.from(models[k].seen),
   copies: (k = 0) => (models[k].copies ? { kind: models[k].copies.kind, k: models[k].copies.k, waiting: models[k].copies.waiting, poses: scene.ghosts.length && scene.ghosts[0].live ? scene.ghosts[0].live.length / 7 : 0 } : null),
   copyPoses: (k = 0) => Array.from(scene.ghosts[models[k].about.copies.ghosts].live, (v, j) => (j % 7 < 3 ? v + models[k].copies.origin[j % 7] : v)),
+  curves: (k = 0) => Array.from(explorers[k].curves.outputs.y),
   notice: () => notice,
   csv: () => csv(),
   record: (on) => { recording = on ? [] : null; },
