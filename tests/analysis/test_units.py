@@ -96,6 +96,9 @@ def test_a_wrong_rate_points_to_its_keyword():
         (lambda m, s, f, a: np.arctan2(m, s), "takes the angle of m and s"),
         (lambda m, s, f, a: np.hypot(m, s), "combines m and s to a length"),
         (lambda m, s, f, a: np.sin(a), "this is degrees, np.deg2rad makes radians of it"),
+        (lambda m, s, f, a: np.sin(np.deg2rad(np.deg2rad(a))), "np.deg2rad takes degrees, but"),
+        (lambda m, s, f, a: np.rad2deg(a) + a, "np.rad2deg takes radians, but its argument is deg"),
+        (lambda m, s, f, a: arc.special.erf(m), "np.erf takes a plain number"),
         (lambda m, s, f, a: 2.0**m, "the exponent is m"),
         (lambda m, s, f, a: m ** (s / s), "raises m to a power that is not constant"),
         (lambda m, s, f, a: np.linalg.norm(np.array([m, s])), "adds m^2 and s^2"),
@@ -183,6 +186,27 @@ def test_units_by_element():
     assert "adds m and kg" in only(report).message
     report = arc.check_units(f, {"x": "m"})(np.ones(3))
     assert report.ok
+
+
+def test_all_forms_of_arguments():
+    def several(*values, y=2.0):
+        return values[0] + values[1], values[0] + y
+
+    units = {"values[0]": "m", "values[1]": "s", "y": "kg"}
+    found = {f.expression for f in arc.check_units(several, units)(1.0, 2.0)}
+    assert found == {"values[0] + values[1]", "values[0] + y"}
+    by_key = arc.check_units(lambda d: d["a"] + d["b"], {"d['a']": "m", "d['b']": "s"})
+    assert only(by_key({"a": 1.0, "b": 2.0}))
+    # A count decides on shapes: it is static, unless it has a unit.
+    assert arc.check_units(lambda n, x: x * np.ones(n), {"x": "m"})(3, 2.0).ok
+    assert only(arc.check_units(lambda n, x: x + n, {"x": "m", "n": "s"})(3, 2.0))
+
+
+def test_repr_says_what_is_checked():
+    def f(x):
+        return x
+
+    assert repr(arc.check_units(f, {"x": "m"})).endswith("f, {'x': 'm'})")
 
 
 def test_errors_name_what_is_wrong():

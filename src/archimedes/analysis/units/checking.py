@@ -194,7 +194,9 @@ class _Check:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> UnitsReport:
         values = self.signature.bind(args, kwargs)
-        static = self.signature.fixed(values) | self._fixed_numbers(values)
+        # A default that was left alone is traced all the same where its unit is declared.
+        declared = {_root(key) for key in self.units} - self.signature.static
+        static = (self.signature.fixed(values) - declared) | self._fixed_numbers(values)
         dynamic = {k: v for k, v in values.items() if k not in static}
         self._check_names(values)
         leaves, treedef = tree.flatten(tuple(dynamic.values()))
@@ -228,7 +230,7 @@ class _Check:
 
     def _check_names(self, values: Mapping[str, Any]) -> None:
         for key in self.units:
-            if _root(key) != RESULT and _root(key) not in values:
+            if _root(key) not in (RESULT, *map(_root, values)):
                 raise UnitsError(
                     f"check_units: units names {key!r}, but the arguments are "
                     f"{', '.join(map(repr, values))} (and {RESULT!r} is the result)"

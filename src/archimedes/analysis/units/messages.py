@@ -37,13 +37,15 @@ _WORDS = {
     "carry": "the loop begins with {0} and goes on with {1}",
     "element": "an index chooses between {0} and {1}",
     "solve": "the linear system has {0} on the left and {1} on the right",
+    "deg2rad": "np.deg2rad takes degrees, but its argument is {0}: are these radians already?",
+    "rad2deg": "np.rad2deg takes radians, but its argument is {0}: are these degrees already?",
     "rate": "the derivative of the state is {0}, it must be {1}",
     "exponent": "the exponent is {0}, it must be a plain number",
     "pow": "raises {0} to a power that is not constant, which only a plain number can be",
 }
 _COMPARED = {"lt", "le", "eq", "ne"}
 #: Rules about which nothing can be said but that they are not kept.
-_OPEN = {"branches", "carry", "element", "solve"}
+_OPEN = {"branches", "carry", "element", "solve", "deg2rad", "rad2deg"}
 #: Rules between two operands, of which either may be the wrong one.
 _BETWEEN = {"add", "sub", "min", "max", "select", "hypot", "arctan2", "fmod", *_COMPARED}
 
@@ -229,8 +231,7 @@ def suggest(
     return ""
 
 
-_KINDS = {"s": "a time", "kg": "a mass", "m": "a length", "m/s": "a speed", "m^2": "an area"}
-_KINDS |= {"kg/m^3": "a density", "m/s^2": "an acceleration", "K": "a temperature"}
+_KINDS = {"s": "a time", "kg": "a mass", "m": "a length", "m^2": "an area"}
 
 
 def _suggest_scale(got: Unit, wanted: Unit) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from archimedes.analysis.units.recording import RATES, Declared, Literal, Origin, UnitsGraph
 from archimedes.analysis.units.unification import Expr, Unknowns, plain
 from archimedes.graph.dtypes import B8, I64, item_type, length_of
-from archimedes.graph.elementary.table import PROGRAMS
+from archimedes.graph.elementary.table import PROGRAMS, SPECIAL
 from archimedes.graph.ops import (
     ARITY,
     BLOCK,
@@ -137,6 +137,8 @@ LENIENT = (
 #: Rules of regions that the user's own calls of our functions make.
 _STRICT = dict.fromkeys(("carry", "branches"), "function/control_flow/")
 _STRICT["solve"] = "symbolic/linalg/"
+_STRICT |= dict.fromkeys(SPECIAL, "special/")
+_DEGREE = parse_unit("deg")
 
 
 class Propagation:
@@ -447,10 +449,33 @@ class _Run:
             if free and value > 0:
                 factor = 1.0 / value if turned else float(value)
                 every.factors.append(ScaleFactor(factor, mine, other, origin))
+        if name == "mul" and (turned := self._angle(ids, (a, b), origin)):
+            return turned
         if name == "fma":
             c = self.use(ids[2], product=False)
             return every.equate("add", a * b, c, origin)
         return a * b
+
+    def _angle(self, ids: tuple[int, ...], units: Sequence[Expr], origin: Origin | None) -> Any:
+        """Return the unit of np.deg2rad or np.rad2deg if it converts what needs no conversion."""
+        for j, x in ((ids[0], units[1]), (ids[1], units[0])):
+            value: Any = self.g.value.get(j)
+            if type(value) is not Literal or value.unit is None or not value.unit.is_ratio:
+                continue
+            known = self.all.unknowns.resolve(x)
+            if known.unknowns:
+                continue
+            if value == np.pi / 180 and value.unit == _DEGREE**-1 and not known.unit.log_scale:
+                self.all.report("deg2rad", known, known, origin)
+                return known
+            if (
+                value == 180 / np.pi
+                and value.unit == _DEGREE
+                and known.unit.si * _DEGREE == known.unit
+            ):
+                self.all.report("rad2deg", known, known, origin)
+                return known
+        return None
 
     def _select(self, ids: tuple[int, ...], dtype: int, origin: Origin | None) -> Known:
         if dtype == B8:
