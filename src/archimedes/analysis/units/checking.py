@@ -12,7 +12,12 @@ from archimedes import tree
 from archimedes.analysis.findings import Finding, Report
 from archimedes.analysis.units.closures import with_units
 from archimedes.analysis.units.constructors import declaring_units
-from archimedes.analysis.units.declarations import LeafUnit, declared_units, read_units
+from archimedes.analysis.units.declarations import (
+    LeafUnit,
+    Spelled,
+    declared_units,
+    read_units,
+)
 from archimedes.analysis.units.messages import Narrator
 from archimedes.analysis.units.propagation import (
     Block,
@@ -241,6 +246,12 @@ class _Check:
         return with_units(self.func, self._note)(*args, **kwargs)
 
     def _note(self, path: str, unit: LeafUnit) -> None:
+        """Take note of a value with a unit, and of how the unit is written."""
+        for one in unit if isinstance(unit, tuple) else (unit,):
+            if isinstance(one, Spelled) and not one.is_plain:
+                known = self.spellings.setdefault(one, one.text)
+                if known != one.text:  # N m and J: the usual one
+                    self.spellings[one] = str(one)
         if isinstance(unit, Unit) and not unit.is_plain:
             self.reach[path] = unit
 

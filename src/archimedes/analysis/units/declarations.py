@@ -37,8 +37,20 @@ def read_units(declared: Any, where: str) -> LeafUnit:
     raise UnitsError(f"{where}: a unit is a text such as 'm/s', or one for each element")
 
 
+class Spelled(Unit):
+    """A unit as somebody writes it."""
+
+    __slots__ = ("text",)
+    text: str
+
+
 def _read(text: str) -> Unit | None:
-    return None if isinstance(text, str) and text.strip() == "?" else parse_unit(text)
+    if isinstance(text, str) and text.strip() == "?":
+        return None
+    unit = parse_unit(text)
+    spelled = Spelled(unit.dims, unit.scale, unit.log_scale)
+    spelled.text = text.strip()
+    return spelled
 
 
 def field_units(value: Any) -> dict[str, Any]:

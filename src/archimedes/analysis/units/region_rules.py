@@ -157,29 +157,30 @@ def _nest(every: Propagation, region: Nest, units: list[Known], origin: Any) -> 
 
 
 def _kept(region: Nest, unit: Known) -> Known:
-    if unit is None or (region.combine == "mul" and region.reduced > 1):
-        unit = None if unit is None else unit**region.reduced
-    return Block([unit]) if region.kept and unit is not None else unit
+    """Return the unit of a result all of whose points have one."""
+    if unit is None:
+        return None
+    unit = unit**region.reduced if region.combine == "mul" else unit
+    return Block([unit]) if region.kept else unit
 
 
 def _reduce(
     every: Propagation, region: Nest, units: Sequence[Known], index: np.ndarray, origin: Any
 ) -> Known:
-    """Combine the units of the points along the reduced axes; ``index`` has a row per element."""
+    """Combine the units of points along the reduced axes; ``index`` has a row for each element."""
     if units[0] is None:
         return None
-    elements = []
-    for row in np.unique(index, axis=0).tolist() if False else index.tolist():
-        if region.combine == "mul":
-            unit = units[row[0]]
-            for k in row[1:]:
+    rows, which = np.unique(index, axis=0, return_inverse=True)
+    results = []
+    for first, *others in rows.tolist():
+        unit = units[first]
+        for k in others if region.combine == "mul" else dict.fromkeys(others):
+            if region.combine == "mul":
                 unit = unit * units[k]
-        else:
-            unit = units[row[0]]
-            for k in dict.fromkeys(row[1:]):
+            else:
                 unit = every.equate(region.combine or "add", unit, units[k], origin)
-        elements.append(unit)
-    return Block.of(elements) if region.kept else elements[0]
+        results.append(unit)
+    return Block(results, which.ravel()) if region.kept else results[0]
 
 
 def _pack(every: Propagation, region: Pack, units: list[Known], origin: Any) -> list[Known]:
