@@ -170,3 +170,11 @@ def test_as_a_module_and_without_importing_numpy():
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "src", timeout=60)
     assert done.returncode == 0 and "doctor" in done.stdout
     assert "numpy" not in done.stderr
+
+
+def test_a_live_page_alone(tmp_path, capsys):
+    assert main(["demo", "cartpole", "--live", "--output", str(tmp_path)]) == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cartpole_live.html", "summary.json"]
+    assert "the model runs in it" in capsys.readouterr().out
+    assert main(["demo", "t-handle", "--live", "--output", str(tmp_path)]) == 1
+    assert "'t-handle' has no live page" in capsys.readouterr().err

@@ -314,3 +314,17 @@ def test_an_attitude_may_be_angles(folder):
     rpy = Quaternion(made.x.att.array).as_euler("xyz").array
     Trajectory(made.t, {"pos": made.x.pos, "att": rpy}).to_csv(folder / "a.csv")
     assert main(["view", "a.csv"]) == 0
+
+
+def test_interactive_pages_of_flights_and_robots(folder, capsys):
+    (folder / "flight.yaml").write_text(FLIGHT)
+    assert main(["view", "flight.yaml", "--interactive", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    text = (folder / "archimedes_view" / "flight.html").read_text(encoding="utf-8")
+    assert told["bytes"] < 1_000_000 and '"name":"speeds[0]"' in text and "wasm-unsafe-eval" in text
+    (folder / "orbit.yaml").write_text(TEMPLATES["rocket"])
+    assert main(["view", "orbit.yaml", "--interactive"]) == 1
+    assert "guidance steers this flight" in capsys.readouterr().err
+    (folder / "a.csv").write_text("t,x")
+    assert main(["view", "a.csv", "--interactive"]) == 1
+    assert "an interactive page is made of a flight or a robot" in capsys.readouterr().err

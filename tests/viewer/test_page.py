@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from archimedes.simulate.trajectory.exports import MissingExtra
-from archimedes.viewer import browser, view
+from archimedes.viewer import Simulator, browser, view
 from archimedes.viewer.html import Block, pack
 from tests.viewer.scenes import HOSTILE, falling
 
@@ -112,3 +112,22 @@ def test_without_a_browser_ffmpeg_or_viser_it_says_what_to_install(monkeypatch, 
     monkeypatch.setitem(__import__("sys").modules, "viser", None)
     with pytest.raises(MissingExtra, match=r"pip install .*\[viewer\]"):
         shown.live()
+
+
+def test_a_page_with_its_model_allows_two_scripts_and_webassembly():
+    fall = lambda t, x, p: {HOSTILE: -p[HOSTILE] * x[HOSTILE]}
+    text = view(
+        {HOSTILE: Simulator(fall, {HOSTILE: 1.0}, parameters={HOSTILE: 1.0})},
+        title=HOSTILE, interactive=True,
+    ).html()  # fmt: skip
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    scripts = re.findall(r'<script(?: id="runtime")?>(.*?)</script>', text, re.DOTALL)
+    assert len(scripts) == 2 and len(Elements(text).scripts) == 4
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+        assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|innerHTML|eval|import)\(", script)
+    assert policy.startswith("default-src 'none'") and "unsafe-inline" not in policy
+    assert "'wasm-unsafe-eval'; worker-src blob:;" in policy and "'unsafe-eval'" not in policy
+    assert "img" not in Elements(text).tags and not re.search(r"https?://(?!www\.w3\.org)", text)
+    assert json.loads(Elements(text).scripts[0])["live"]["models"][0]["name"] == HOSTILE

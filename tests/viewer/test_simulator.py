@@ -225,3 +225,31 @@ def test_an_explorer_says_what_it_needs():
         Explorer(lambda p: {"y": t}, {"a": 1.0})
     with pytest.raises(ValueError, match=r"curves over 5 points have shapes \(5,\) or"):
         Explorer(lambda p: (t, {"y": np.zeros(4)}), {"a": 1.0})
+
+
+def test_whole_numbers_become_floats_where_they_can():
+    model = Simulator(lambda t, x, p: -p["gain"] * x, 1, parameters={"gain": 4}, dt=0.1)
+    assert (
+        model.run(1) == pytest.approx(np.exp(-0.4), rel=1e-3)
+        and model.controls["gain"][1].high == 8.0
+    )
+    count = Simulator(lambda t, x: x + 1, 3, discrete=True)
+    assert count.run(4) == 7 and count.run(4).dtype == np.int64
+    with pytest.raises(TypeError, match=r"int64 at the start and float64 after a step"):
+        Simulator(lambda t, x: x + 0.5, 3, discrete=True).run(1)
+    with pytest.raises(ValueError, match=r"has shape \(2,\), then \(3,\)"):
+        Simulator(lambda t, x: np.zeros(3), np.zeros(2), discrete=True).run(1)
+
+
+def test_a_key_of_random_numbers_keeps_its_bits():
+    def walk(t, x):
+        new = arc.random.split(x["key"], 2)
+        return {"key": new[0], "x": x["x"] + arc.random.normal(new[1], ())}
+
+    x0 = {"key": arc.random.key(2**40 + 7), "x": 0.0}
+    model = Simulator(walk, x0, discrete=True)
+    x = x0
+    for _ in range(5):
+        x = walk(0.0, x)
+    found = model.run(5)
+    assert found["x"] == x["x"] and found["key"].tobytes() == np.asarray(x["key"]).tobytes()

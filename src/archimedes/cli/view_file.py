@@ -160,7 +160,7 @@ def interactive_flight(path: Path, options: argparse.Namespace) -> Any:
 
     config, vehicle, x0, u = plan_file(path)
     events = {} if config.ground is None else {"the ground": ground_event(vehicle, config.ground)}
-    more = {"events": events, "t_end": config.duration, "title": config.title}
+    more: dict[str, Any] = {"events": events, "t_end": config.duration, "title": config.title}
     return view({config.vehicle: (vehicle, x0)}, inputs=u, interactive=True, **more)
 
 

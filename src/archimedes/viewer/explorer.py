@@ -13,7 +13,7 @@ from archimedes.display import Readable, for_reading
 from archimedes.simulate.trajectory.columns import LeafLabel, component_names, label_leaves
 from archimedes.typing import Array, Tree
 from archimedes.viewer.controls import choose_controls
-from archimedes.viewer.simulator import MOST_LINES, Row
+from archimedes.viewer.simulator import MOST_LINES, Row, as_floats
 
 __all__ = ["Explorer"]
 
@@ -58,6 +58,7 @@ class Explorer(Readable):
         x: str = "time (s)",
     ) -> None:
         check_callable(func, "Explorer: func", "func(p)")
+        parameters = as_floats(parameters)
         self.func, self.parameters, self.x = func, parameters, x
         self.row = Row(parameters, "p")
         values = np.asarray(self.row.pack(parameters), dtype=float)

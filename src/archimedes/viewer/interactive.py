@@ -65,7 +65,7 @@ class Interactive:
         charts = list(self.charts.values())
         for k, explorer in enumerate(self.explorers.values()):
             charts += explorer.charts(k)
-        every = {**self.simulators, **self.explorers}
+        every: dict[str, Simulator | Explorer] = {**self.simulators, **self.explorers}
         live = {"models": models, "explorers": curves, "controls": _controls(every)}
         return {"charts": charts, "ghosts": ghosts, "live": {**live, "autoplay": self.autoplay}}
 

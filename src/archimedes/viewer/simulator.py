@@ -41,9 +41,10 @@ class Row:
     def __init__(self, value: Tree, root: str, prefix: bool = False) -> None:
         leaves, self.treedef = tree.flatten(value)
         self.arrays = [np.asarray(leaf) for leaf in leaves]
-        for array, label in zip(self.arrays, tree.paths(value), strict=True):
+        self.names = [f"{root}{path}" for path in tree.paths(value)]
+        for array, name in zip(self.arrays, self.names, strict=True):
             if array.dtype.kind not in "fiub":
-                raise TypeError(f"{root}{label} must hold real numbers, got {array.dtype}")
+                raise TypeError(f"{name} must hold real numbers, got {array.dtype}")
         sizes = [a.size * (2 if a.dtype.kind in "iu" else 1) for a in self.arrays]
         self.starts = [0, *np.cumsum(sizes).tolist()]
         self.bools: set[int] = set()
@@ -64,8 +65,18 @@ class Row:
     def pack(self, value: Tree) -> Any:
         """Return a tree of this structure as a row."""
         parts = [np.zeros(0)]
-        for leaf, array in zip(tree.leaves(value), self.arrays, strict=True):
+        leaves = tree.leaves(value)
+        if len(leaves) != len(self.arrays):
+            raise ValueError(f"a step must return {len(self.arrays)} leaves, got {len(leaves)}")
+        for leaf, array, name in zip(leaves, self.arrays, self.names):
+            if np.shape(leaf) != array.shape:
+                raise ValueError(f"{name} has shape {array.shape}, then {np.shape(leaf)}")
             flat = np.reshape(leaf, (array.size,))
+            if array.dtype.kind in "iub" and flat.dtype.kind == "f":
+                raise TypeError(
+                    f"{name} is {array.dtype} at the start and {flat.dtype} after a step: start "
+                    "with a float, 1.0 instead of 1"
+                )
             if array.dtype.kind in "iu":
                 upper = flat // int(HALF)
                 parts += [upper.astype(float), (flat - upper * int(HALF)).astype(float)]
@@ -89,6 +100,11 @@ class Row:
         return tree.unflatten(self.treedef, leaves)
 
 
+def as_floats(value: Tree) -> Any:
+    """Return a tree with floats in place of whole numbers."""
+    return tree.map(lambda leaf: leaf * 1.0 if np.asarray(leaf).dtype.kind in "iu" else leaf, value)
+
+
 class Simulator(Readable):
     """A model for an interactive page: what is stepped, what moves it, what is shown of it.
 
@@ -107,7 +123,8 @@ class Simulator(Readable):
         Inputs at the start: what a reader moves all the time. A `Pull` among them lets bodies be
         dragged.
     parameters : tree, optional
-        Parameters and gains at the start.
+        Parameters and gains at the start. Whole numbers among inputs and parameters become floats,
+        since sliders move them.
     controls : mapping, optional
         By the name of a number in `inputs` or `parameters`: ``(low, high)`` for a slider, True for
         a switch, or a `Control`. By default each of the first numbers has a slider, over the
@@ -180,6 +197,8 @@ class Simulator(Readable):
         check_callable(func, "Simulator: func", "func(t, x, *args)")
         check_positive(dt, "Simulator: dt", "s")
         check_positive(t_end, "Simulator: t_end", "s")
+        inputs, parameters = as_floats(inputs), as_floats(parameters)
+        x0 = x0 if discrete else as_floats(x0)
         self.func, self.x0, self.discrete, self.method = func, x0, discrete, method
         self.dt, self.t_end = float(dt), float(t_end)
         self.inputs, self.parameters = inputs, parameters
