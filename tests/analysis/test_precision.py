@@ -154,6 +154,23 @@ def test_a_loss_without_a_single_culprit_is_still_a_finding():
     assert report.digits < 5.5 and not report.ok and len(report) >= 1
 
 
+def test_a_small_difference_that_is_added_to_a_large_number_is_not_blamed():
+    """The innovation of a filter that has settled has no digits, and needs none."""
+
+    def settle(z):
+        def step(k, state):
+            y, t = state
+            e = z - y
+            y = y + 0.1 * e
+            t = t + 1e-3
+            return y, t
+
+        return arc.fori_loop(0, 20_000, step, (0.0, 4000.0))
+
+    report = arc.compile(settle).precision(20.0, rtol=1e-6)
+    assert not report.ok and {f.expression for f in report} == {"t = t + 1e-3"}
+
+
 def test_a_parameter_of_the_name_of_an_option_is_the_functions():
     f = arc.compile(lambda x, digits: x * digits)
     assert f.precision(2.0, digits=3.0).results[0].value == 6.0

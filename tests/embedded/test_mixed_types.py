@@ -12,6 +12,7 @@ from archimedes.analysis.precision.sources import Sources
 from archimedes.embedded import report
 from archimedes.embedded.mixed_types import with_double
 from archimedes.embedded.preparation import Options, prepare
+from archimedes.embedded.resource_report import traceability_table
 from archimedes.errors import CodegenError
 from archimedes.graph.dtypes import DTYPES
 
@@ -185,6 +186,16 @@ def test_types_and_roundings_are_the_same_program(seed):
                 small = np.abs(rounded) < 1e-37
                 typed, rounded = np.where(small, 0, typed), np.where(small, 0, rounded)
             np.testing.assert_array_equal(typed, rounded)
+
+
+def test_lines_of_c_are_traced():
+    names = ["t", line_of(step, "t = t + dt")]
+    options = {"traceability": True}
+    project = arc.codegen(
+        step, EXAMPLE, float_type=np.float32, double=names, options=options, **STEP
+    )
+    traced = {line.text for line in traceability_table(project)}
+    assert traced == {"t = t + dt", "x = x + alpha * (u - x)"}
 
 
 def test_what_does_not_fit_is_refused():

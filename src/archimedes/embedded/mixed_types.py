@@ -24,10 +24,9 @@ from archimedes.embedded.preparation import Prepared
 from archimedes.errors import CodegenError
 from archimedes.function.recording import Recording, lay_out
 from archimedes.graph.blocks.building import each
-from archimedes.graph.dead_code import remove_dead_code
 from archimedes.graph.dtypes import F32, F64
 from archimedes.graph.ops import CODES, CONST, LOOKUP, OPERANDS
-from archimedes.graph.passes import DeepTransformer, Origin, Rewriter, inline, prune
+from archimedes.graph.passes import DeepTransformer, Rewriter, inline, prune
 from archimedes.graph.program import Graph
 
 _TO_SINGLE, _TO_DOUBLE = CODES["f32"], CODES["f64"]
@@ -137,6 +136,7 @@ def _typed(
 ) -> Graph:
     """Return the rounded program with these types at its inputs and outputs."""
     g = Graph()
+    g.lines = []
     ids: list[int] = []
     for form, code in zip(recording.forms(), inputs):
         for _ in range(form.width if form.size else 0):
@@ -149,9 +149,7 @@ def _typed(
             out = next(outs)
             kind = g.dtype[out] | F32 if code == F32 else g.dtype[out]
             g.outputs.append(_cast(g, out, _TO_SINGLE, kind))
-    origin: dict[int, Origin] = {}
-    narrow = Rewriter(_Narrowing, origin, key=id)(prune(g))
-    return remove_dead_code(narrow).graph
+    return prune(Rewriter(_Narrowing, key=id)(prune(g)))
 
 
 def _cast(g: Graph, i: int, code: int, kind: int) -> int:
@@ -163,9 +161,14 @@ class _Narrowing(DeepTransformer):
     """Computes in float32 what is rounded to float32, where the bits are the same."""
 
     def __init__(self, src: Graph, rewriter: Rewriter) -> None:
-        super().__init__(src, rewriter, sources=False)
+        super().__init__(src, rewriter)
         #: The float32 node that a float64 node is the value of.
         self.single: dict[int, int] = {}
+
+    def program(self) -> Graph:
+        dst = super().program()
+        self.copy_lines()
+        return dst
 
     def operation(self, i: int, operands: tuple[int, ...]) -> int:
         dst, code = self.dst, self.src.op[i]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from archimedes.backends.registry import check_backend
 from archimedes.checks import check_choice
@@ -28,6 +27,8 @@ from archimedes.graph import Graph, Statistics, statistics
 from archimedes.late_binding import provided
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from archimedes.analysis.precision.report import PrecisionReport
     from archimedes.analysis.ranges.bounds import Bounds
     from archimedes.function.inspection import Check, Report

@@ -276,6 +276,13 @@ class DeepTransformer(Transformer):
         """Return the type of an input of ``dst``."""
         return dtype
 
+    def copy_lines(self) -> None:
+        """Note the user's lines of all nodes written so far, if their sources are noted."""
+        lines = self.src.lines
+        if lines is not None:
+            nodes = map(self.source.get, range(len(self.dst.op)))
+            self.dst.lines = [None if i is None else lines[i] for i in nodes]
+
     def region(self, i: int, region: Region) -> Outputs:
         linked, bodies = self.relink(region), [*map(self.rewriter, region.bodies)]
         changed = any(new is not old for new, old in zip(bodies, region.bodies))

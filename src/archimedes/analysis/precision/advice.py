@@ -164,9 +164,10 @@ def is_accumulator(node: NodeError) -> bool:
         (i,) = users
 
 
-def advise_absorbed(node: NodeError, constant: bool) -> str:
+def advise_absorbed(node: NodeError) -> str:
     """Return what to do about a sum that loses its small addends."""
-    if constant:
+    operands = node.graph.operands(node.node)
+    if node.steady and any(node.graph.op[i] == INPUT for i in operands):
         return (
             "keep the number of steps in an integer and multiply: t = k*dt, or keep this "
             "accumulator in double"

@@ -18,6 +18,7 @@ from archimedes.analysis.precision.advice import (
 from archimedes.analysis.precision.report import LineError
 from archimedes.analysis.precision.sources import Source, inner_line
 from archimedes.analysis.precision.statistics import Growth, NodeError, Statistics
+from archimedes.graph.ops import OPERANDS, REGION, TABLE
 from archimedes.records import record
 
 #: An operation that multiplies errors by less is not to blame; one that multiplies them by more
@@ -95,6 +96,8 @@ class _Judge:
     ) -> None:
         self.low, self.high = statistics.low, statistics.high
         self.effects, self.rtol = effects, rtol
+        self._errors = {(n.key, n.node): n.error for n in statistics.nodes}
+        self._users: dict[int, dict[int, list[int]]] = {}
         # A part of what is allowed, and of what there is.
         self.least = np.maximum(_PART * rtol, np.where(np.isfinite(errors), _SHARE * errors, 0.0))
         self.threshold = max(_PART * rtol, 30.0 * self.low.eps)
@@ -104,6 +107,35 @@ class _Judge:
         if self.effects is None:
             return True
         return bool(np.any(self.effects.get(source, np.inf) > self.least))
+
+    def reaches(self, node: NodeError) -> bool:
+        """Return whether the error of a value goes on, and is not lost in a larger sum.
+
+        A small difference that is scaled and added to a large number, such as the innovation of a
+        filter, may have hardly any digits of its own.
+        """
+        g = node.graph
+        if id(g) not in self._users:
+            users: dict[int, list[int]] = defaultdict(list)
+            for j, code in enumerate(g.op):
+                for i in g.operands(j) if OPERANDS[code] or code == REGION else ():
+                    users[i].append(j)
+            self._users[id(g)] = users
+        waiting, seen = [node.node], {node.node}
+        while waiting:
+            i = waiting.pop()
+            if i in g.outputs:
+                return True
+            for j in self._users[id(g)][i]:
+                name = TABLE[g.op[j]].name
+                if name in ("mul", "div", "neg", "abs", "select"):
+                    waiting += {j} - seen
+                    seen.add(j)
+                elif name not in ("add", "sub") or self._errors.get((node.key, j), 0.0) > (
+                    self.threshold
+                ):
+                    return True
+        return False
 
     def argument(self, number: int, source: Source) -> str:
         if self.effects is None or number not in self.effects or not self.matters(number):
@@ -122,8 +154,8 @@ class _Judge:
         sums = [n for n in nodes if n.in_loop and n.often > self.rtol and is_accumulator(n)]
         sums = [n for n in sums if n.error > self.threshold and self.matters(number)]
         ill = [n for n in nodes if n.amplification > _AMPLIFIES and n.jump > self.threshold]
-        ill = ill if self.matters(number) else []
-        worst = max(sums, key=lambda n: n.error, default=None)
+        ill = [n for n in ill if self.matters(number) and self.reaches(n)]
+        worst = max(sums, key=lambda n: (n.absorbed > 0.5, n.error), default=None)
         steep = max(ill, key=lambda n: n.jump, default=None)
         # A difference that grows the errors of the sum it belongs to is no cause of its own.
         is_steep = steep is not None and steep.amplification > _STEEP and steep.jump > 0.1
@@ -208,18 +240,18 @@ class _Judge:
     # ---- gradual losses ------------------------------------------------------------------
 
     def absorbed(self, node: NodeError) -> str:
-        low, remedy = self.low.name, advise_absorbed(node, node.steady)
-        pairs = [abs(computed) for _, computed in node.values[:-1]]
-        sizes = f"{min(pairs):.3g} to {max(pairs):.3g}"
+        low, remedy = self.low.name, advise_absorbed(node)
+        addends = [abs(x) for x in node.last]
+        sizes = f"{min(addends):.3g} to {max(addends):.3g}"
         if node.absorbed > 0.5:
             what = (
                 f"{low} swallows the addend in {node.absorbed:.0%} of {node.count:,} executions "
-                f"(it adds {sizes}), so that the sum stands still"
+                f"(in the end it adds {sizes}), so that the sum stands still"
             )
         else:
             what = (
-                f"adds {sizes}, of which {low} loses {100 * node.lost:.2g} % on average in "
-                f"{node.count:,} executions"
+                f"adds {sizes} in the end; {low} loses {100 * node.lost:.2g} % of what is added "
+                f"on average, over {node.count:,} executions"
             )
         return f"{what}: {remedy}"
 

@@ -48,10 +48,15 @@ def round_some(graph: Graph, is_single: IsSingle) -> Graph:
 
 class _Rounding(DeepTransformer):
     def __init__(self, src: Graph, rewriter: Rewriter, is_single: IsSingle) -> None:
-        super().__init__(src, rewriter, sources=False)
+        super().__init__(src, rewriter)
         self.is_single = is_single
         #: Nodes of the new graph that are float32 numbers.
         self.rounded: set[int] = set()
+
+    def program(self) -> Graph:
+        dst = super().program()
+        self.copy_lines()
+        return dst
 
     def round(self, i: int) -> int:
         """Return a node rounded to float32, if it is of float64."""

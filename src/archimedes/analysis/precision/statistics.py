@@ -39,7 +39,8 @@ class NodeError:
     ``steady``: the addend is the same in all. ``overflows``,
     ``underflows``, ``invalid`` (nan in one arithmetic only) and ``flips`` (other truth values,
     other integers) are counted. ``worst`` is the execution with the largest error; ``values`` are
-    operands and result there, as (accurate, less accurate); ``size`` is the largest of them.
+    operands and result there, as (accurate, less accurate); ``last`` are the
+    operands of a sum in the last execution; ``size`` is the largest number.
     """
 
     graph: Graph
@@ -62,6 +63,7 @@ class NodeError:
     flips: int = 0
     worst: int = 0
     values: tuple[tuple[float, float], ...] = ()
+    last: tuple[float, ...] = ()
     size: float = 0.0
 
     @property
@@ -278,6 +280,7 @@ def _operation_error(
         invalid=int(np.sum(np.isnan(low) & ~np.isnan(high) & known)),
         worst=worst,
         values=values,
+        last=tuple(_item(x[0], shape, -1) for x in floats) if often else (),
         size=max(_size(x) for x in (high, *(x[1] for x in floats))),
     )
 
@@ -285,7 +288,7 @@ def _operation_error(
 def _item(values: np.ndarray, shape: tuple[int, ...], at: int) -> float:
     """Return one of the values that broadcast to a shape."""
     whole = values if values.shape == shape else np.broadcast_to(values, shape)
-    return float(whole.item(at) if whole is values else whole[np.unravel_index(at, shape)])
+    return float(whole.item(at) if whole is values else whole.flat[at])
 
 
 def _size(values: np.ndarray) -> float:
