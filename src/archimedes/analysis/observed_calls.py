@@ -26,16 +26,20 @@ from archimedes import tree
 from archimedes.checks import is_traced
 from archimedes.records import record
 
-__all__ = ["Call", "make_arguments", "make_instance", "observe"]
+__all__ = ["Call", "make_arguments", "make_instance", "observe", "watch_calls"]
 
 
 @record
 class Call:
-    """A function of a file, and arguments for it: numbers stand for what was traced."""
+    """A function of a file, and arguments for it: numbers stand for what was traced.
+
+    ``units`` are those that the file declares for its arguments, None where it declares none.
+    """
 
     name: str
     function: Callable[..., Any]
     arguments: dict[str, Any]
+    units: Mapping[str, Any] | None = None
 
     @property
     def positional(self) -> tuple[Any, ...]:
@@ -56,19 +60,30 @@ def stand_in(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def watch_calls(file: str) -> Iterator[dict[CodeType, dict[str, Any]]]:
-    """Collect the arguments of the first call with traced values of each function of a file."""
-    calls: dict[CodeType, dict[str, Any]] = {}
+def watch_calls(files: str | tuple[str, ...], traced: bool = True) -> Iterator[list[Call]]:
+    """Collect the functions that are called inside the block, with the arguments of the first call.
+
+    Parameters
+    ----------
+    files : str or tuple of str
+        How the names of their files begin.
+    traced : bool, optional
+        Only calls with traced values: those that something records. True by default.
+    """
+    seen: dict[CodeType, dict[str, Any] | None] = {}
+    calls: list[Call] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event != "call" or code.co_filename != file or code in calls:
+        if event != "call" or code in seen or not code.co_filename.startswith(files):
             return
         count = code.co_argcount + code.co_kwonlyargcount
         own = frame.f_locals
         arguments = {name: own[name] for name in code.co_varnames[:count] if name in own}
-        if count and is_traced(*arguments.values()):
-            calls[code] = {name: stand_in(value) for name, value in arguments.items()}
+        if not count or (code.co_name.startswith("<") and code.co_name != "<lambda>"):
+            seen[code] = None
+        elif not traced or is_traced(*arguments.values()):
+            seen[code] = {name: stand_in(value) for name, value in arguments.items()}
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -76,6 +91,9 @@ def watch_calls(file: str) -> Iterator[dict[CodeType, dict[str, Any]]]:
         yield calls
     finally:
         sys.setprofile(before)
+        for code, known in seen.items():
+            if known is not None and (function := function_of(code)) is not None:
+                calls.append(Call(code.co_qualname, function, known))
 
 
 def function_of(code: CodeType) -> Callable[..., Any] | None:
@@ -105,16 +123,12 @@ def observe(path: Path, as_main: bool = False) -> tuple[ModuleType, list[Call]]:
     sys.modules[name] = module
     sys.path.insert(0, os.path.dirname(file))
     try:
-        with watch_calls(file) as seen:
+        with watch_calls(file) as calls:
             spec.loader.exec_module(module)
     finally:
         sys.path.remove(os.path.dirname(file))
         if as_main and before is not None:
             sys.modules[name] = before
-    calls = []
-    for code, arguments in seen.items():
-        if (function := function_of(code)) is not None:
-            calls.append(Call(code.co_qualname, function, arguments))
     return module, calls
 
 

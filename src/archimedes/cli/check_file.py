@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,9 @@ def check_model(path: Path, options: argparse.Namespace) -> Checked:
     """Check the units of what a Python file defines."""
     result = Checked([], [], [])
     module, calls = run_model(path, options)
-    calls = [*calls, *uncalled(module, {call.function for call in calls}, result)]
+    declared = declared_checks(module, result)
+    called = {call.function for call in (*declared, *calls)}
+    calls = [*declared, *calls, *uncalled(module, called, result)]
     for call in calls:
         check_call(call, path, result)
     return result
@@ -130,6 +133,23 @@ def run_model(path: Path, options: argparse.Namespace) -> tuple[ModuleType, list
         raise answers.CommandError(f"{path} cannot be run: {where}", status=2) from error
 
 
+def declared_checks(module: ModuleType, result: Checked) -> list[Call]:
+    """Return what a file declares with ``check = arc.check_units(f, units={...})``."""
+    from archimedes.analysis.observed_calls import Call, make_arguments
+    from archimedes.analysis.units.checking import UnitsCheck
+
+    calls = []
+    for name, check in vars(module).items():
+        if isinstance(check, UnitsCheck):
+            try:
+                arguments = make_arguments(check.function, None, vars(module))
+            except Exception as error:
+                result.unchecked.append(f"units of {name}: {error}")
+                continue
+            calls.append(Call(name, check.function, arguments, check.units))
+    return calls
+
+
 def uncalled(module: ModuleType, called: set[Any], result: Checked) -> Iterator[Call]:
     """Yield what is physics by its name, or has declared units, and was not called by the file."""
     from archimedes import tree
@@ -139,7 +159,10 @@ def uncalled(module: ModuleType, called: set[Any], result: Checked) -> Iterator[
         if function in called:
             continue
         short = name.rpartition(".")[2]
-        if short not in PHYSICS or (owner is not None and not tree.is_struct(owner)):
+        first = [*inspect.signature(function).parameters][owner is not None :][:2]
+        if owner is not None and not tree.is_struct(owner):
+            continue
+        if short not in PHYSICS and first != ["t", "x"]:
             if not short.startswith("_"):
                 result.unchecked.append(f"units of {name}: nothing that is recorded calls it")
             continue
@@ -169,16 +192,22 @@ def definitions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any], t
 
 def check_call(call: Call, path: Path, result: Checked) -> None:
     """Check the units of a function with the arguments that were found."""
-    from archimedes.analysis.units import check_units
+    from archimedes.analysis.units.checking import check_units
 
     try:
-        report = check_units(call.function)(*call.positional)
+        report = check_units(call.function, call.units)(*call.positional)
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         result.unchecked.append(f"units of {call.name}: {reason}")
         return
     result.checked.append(f"units of {call.name}")
-    result.findings.extend(report)
+    result.findings.extend(as_given(finding, path) for finding in report)
+
+
+def as_given(finding: Finding, path: Path) -> Finding:
+    """Return a finding with the name of its file as it was typed."""
+    is_same = finding.file == os.path.abspath(path)
+    return replace(finding, file=str(path)) if is_same else finding
 
 
 # ---- robots ------------------------------------------------------------------------------------

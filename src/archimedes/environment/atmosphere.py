@@ -117,6 +117,8 @@ class ExponentialAtmosphere:
 
 
 EARTH_RADIUS = 6356766.0
+#: What exponentials, which are plain numbers, are multiples of.
+PASCAL = KG_PER_M3 = 1.0
 LOWEST, TOP_OF_LAYERS, HIGHEST = -5000.0, 86000.0, 1e6
 #: g0 M0 / R* in K/m: how quickly pressure falls with geopotential height at 1 K.
 HYDROSTATIC = 9.80665 / GAS_CONSTANT
@@ -312,7 +314,6 @@ class SmoothAtmosphere(OffsetAtmosphere):
     def __call__(self, alt: ArrayLike) -> Air:
         """Return the air at altitudes `alt` in m."""
         z = as_finite(alt, "alt")
-        # Of 1 kg/m^3 and 1 Pa: exponentials are plain numbers.
-        rho = 1.0 * np.exp(_smooth_log_density(z))
-        p = 1.0 * np.exp(_smooth_log_pressure(z))
+        rho = KG_PER_M3 * np.exp(_smooth_log_density(z))
+        p = PASCAL * np.exp(_smooth_log_pressure(z))
         return self.shift_temperature(_temperature(z), p, rho)
