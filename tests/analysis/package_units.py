@@ -122,11 +122,14 @@ def call_vehicles() -> None:
     """Call what no docstring of the vehicles does."""
     from archimedes import vehicles as v
 
-    for name in ("car", "f16", "multirotor", "rocket"):
-        vehicle = v.load(name, world=FlatEarth()) if name != "car" else v.load(name)
-        u = {"car": lambda: v.Car.Input(0.02, 300.0), "f16": lambda: v.F16.Input(0.2, 0.01, 0.0, 0.0),
-             "multirotor": lambda: v.Multirotor.Input(np.full(4, 500.0)),
-             "rocket": lambda: v.Rocket.Input(1.0, np.array([0.01, 0.02]))}[name]()  # fmt: skip
+    inputs = {
+        "car": v.Car.Input(0.02, 300.0),
+        "f16": v.F16.Input(0.2, 0.01, 0.0, 0.0),
+        "multirotor": v.Multirotor.Input(np.full(4, 500.0)),
+        "rocket": v.Rocket.Input(1.0, np.array([0.01, 0.02])),
+    }
+    for name, u in inputs.items():
+        vehicle = v.load(name, world=FlatEarth())
         x = vehicle.state(flight())
         vehicle.dynamics(0.0, x, u)
         vehicle.outputs(0.0, x, u)

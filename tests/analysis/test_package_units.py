@@ -38,6 +38,7 @@ def test_units_fit(package, tmp_path, record_property):
 def covered(value, reports) -> bool:
     """Return whether a function, or a method of a class, was checked."""
     try:
+        value = inspect.unwrap(value)
         file, name = inspect.getsourcefile(value), value.__qualname__
     except (TypeError, AttributeError):
         return False

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -71,6 +71,7 @@ def watch_calls(files: str | tuple[str, ...], traced: bool = True) -> Iterator[l
         Only calls with traced values: those that something records. True by default.
     """
     seen: dict[CodeType, dict[str, Any] | None] = {}
+    homes: dict[CodeType, Mapping[str, Any]] = {}
     calls: list[Call] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -82,8 +83,13 @@ def watch_calls(files: str | tuple[str, ...], traced: bool = True) -> Iterator[l
         arguments = {name: own[name] for name in code.co_varnames[:count] if name in own}
         if not count or (code.co_name.startswith("<") and code.co_name != "<lambda>"):
             seen[code] = None
-        elif not traced or is_traced(*arguments.values()):
-            seen[code] = {name: stand_in(value) for name, value in arguments.items()}
+            return
+        try:
+            if not traced or is_traced(*arguments.values()):
+                seen[code] = {name: stand_in(value) for name, value in arguments.items()}
+                homes[code] = frame.f_globals
+        except Exception:  # objects half made, or no trees: the program must not notice
+            seen[code] = None
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -92,13 +98,23 @@ def watch_calls(files: str | tuple[str, ...], traced: bool = True) -> Iterator[l
     finally:
         sys.setprofile(before)
         for code, known in seen.items():
-            if known is not None and (function := function_of(code)) is not None:
+            function = None if known is None else function_of(code, homes[code])
+            if known is not None and function is not None:
                 calls.append(Call(code.co_qualname, function, known))
 
 
-def function_of(code: CodeType) -> Callable[..., Any] | None:
-    """Return a function that runs a piece of code, if one is left."""
-    for owner in gc.get_referrers(code):
+def function_of(code: CodeType, names: Mapping[str, Any]) -> Callable[..., Any] | None:
+    """Return a function that runs a piece of code: by its name in a module, or any that is left."""
+    first, *rest = code.co_qualname.split(".")
+    value: Any = names.get(first)
+    for name in rest:
+        value = vars(value).get(name) if hasattr(value, "__dict__") else None
+    while value is not None:
+        if getattr(value, "__code__", None) is code:
+            return cast("Callable[..., Any]", value)
+        inner = (getattr(value, name, None) for name in ("__wrapped__", "__func__", "fget", "func"))
+        value = next((v for v in inner if v is not None), None)
+    for owner in gc.get_referrers(code):  # made inside another function
         if isinstance(owner, FunctionType) and owner.__code__ is code:
             return owner
     return None

@@ -309,7 +309,9 @@ class _Run:
         if g.op[i] == BLOCK:
             return Block([self.all.new()])
         if g.op[i] != CONST or g.dtype[i] == B8:
-            return self.units[i]
+            # What is computed and known to be zero fits anything, as zero does.
+            is_zero = g.value.get(i) == 0 and g.dtype[i] != B8
+            return self.all.new() if is_zero else self.units[i]
         value = g.value[i]
         unit: Unit | None = getattr(value, "unit", None)
         if unit is not None:
