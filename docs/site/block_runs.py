@@ -18,6 +18,7 @@ from typing import Any
 
 from docs.site.page_blocks import ROOT, Block, blocks_of, missing
 from docs.site.pictures import PICTURES
+from docs.site.unit_checks import units_checked
 
 __all__ = ["Output", "run_blocks", "run_example", "run_file"]
 
@@ -33,7 +34,12 @@ class Output:
 
 
 def run_blocks(page: Path, pictures: Path | None = None) -> list[Output]:
-    """Run the blocks of a page as one module, in the current folder."""
+    """Run the blocks of a page as one module, in the current folder; check the units of models."""
+    with units_checked(page):
+        return _run_blocks(page, pictures)
+
+
+def _run_blocks(page: Path, pictures: Path | None) -> list[Output]:
     module = types.ModuleType("page")
     sys.modules["page"] = module
     outputs = []
@@ -54,7 +60,7 @@ def run_blocks(page: Path, pictures: Path | None = None) -> list[Output]:
 def run_example(script: Path, pictures: Path | None = None) -> list[Output]:
     """Run a script of ``examples/``; draw what ``pictures.py`` has for it."""
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    with contextlib.redirect_stdout(printed), units_checked(script):
         names = runpy.run_path(str(script), run_name="__main__")
     drawn: list[str] = []
     if pictures is not None and script.stem in PICTURES:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from docs.site.unit_checks import units_checked
 
 from .test_pages import has_run
 
@@ -25,7 +26,8 @@ def test_example(path, tmp_path, monkeypatch, capsys):
         return
     matplotlib.use("agg")  # examples may show windows
     monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(path), run_name="__main__")
+    with units_checked(path):
+        runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out.strip(), "an example says what it found"
     assert list(tmp_path.iterdir()) == [], "an example leaves no files behind"
 
