@@ -14,9 +14,9 @@ import numpy as np
 
 import archimedes as arc
 from archimedes.analysis.ranges.arguments import read_arguments
-from archimedes.graph import DTYPES
+from archimedes.graph import DTYPES, Graph
 from tests.analysis.bounds_models import MODELS
-from tests.analysis.sampling import outside, points_in
+from tests.analysis.sampling import outside, points_in, points_of_types, results_at
 
 CHUNK = 50_000
 #: A result that varies less, compared with the numbers of its array, has no range to speak of.
@@ -71,8 +71,14 @@ def sampled(compiled: Any, args: tuple[Any, ...], ends: np.ndarray, count: int, 
         yield np.concatenate([r.reshape(n, -1).astype(float).T for r in results])
 
 
-def examine(name: str, samples: int, boxes: int = 256) -> Row:
-    """Bound a model, and sample it."""
+def interpreted(graph: Graph, ends: np.ndarray, count: int, seed: int = 0):
+    """Yield the same by the interpreter, which need not compile."""
+    points = points_in(ends, count, np.random.default_rng(seed))
+    yield results_at(graph, points_of_types(graph, ends, points))
+
+
+def examine(name: str, samples: int, boxes: int = 256, compile: bool = True) -> Row:
+    """Bound a model, and sample it: by compiled code, or by the interpreter."""
     function, args, ranges = MODELS[name]()
     compiled = arc.compile(function)
     arguments = read_arguments(compiled, ranges, args)
@@ -88,7 +94,11 @@ def examine(name: str, samples: int, boxes: int = 256) -> Row:
     )
     ends, nan = np.stack([low, high]).astype(float), nan.astype(bool)
     least, most, wrong = np.full(len(low), np.inf), np.full(len(low), -np.inf), 0
-    for results in sampled(compiled, args, arguments.ends, samples):
+    if compile:
+        runs = sampled(compiled, args, arguments.ends, samples)
+    else:
+        runs = interpreted(arguments.recording.graph, arguments.ends, samples)
+    for results in runs:
         wrong += int(outside(results, ends, nan).sum())
         finite = np.where(np.isfinite(results), results, np.nan)
         least = np.fmin(least, np.fmin.reduce(finite, axis=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from archimedes.backends.interpreter import run
-from archimedes.graph import DTYPES, Graph
+from archimedes.graph import DTYPES, I64, Graph
 from archimedes.graph.regions.base import has_blocks
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, np.pi, np.pi / 2, 5e-324, 1e-300, 1e300, 2.0, 3.0)
@@ -36,7 +36,18 @@ def results_at(graph: Graph, points: np.ndarray) -> np.ndarray:
         rows = [run(graph, [c[k] for c in columns]) for k in range(count)]
         return np.array(rows).T
     outs = run(graph, columns)
-    return np.array([np.broadcast_to(out, (count,)).astype(float) for out in outs])
+    with np.errstate(invalid="ignore"):  # a signalling nan is quiet from here on
+        return np.array([np.broadcast_to(out, (count,)).astype(float) for out in outs])
+
+
+def points_of_types(graph: Graph, ends: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return points as numbers of the types of a graph's inputs, still in the box."""
+    points = np.array(points)
+    for row, kind in enumerate(graph.input_dtypes):
+        with np.errstate(over="ignore"):
+            exact = points[row].astype(DTYPES[kind]) if kind < I64 else np.rint(points[row])
+        points[row] = np.clip(exact, *ends[:, row])
+    return points
 
 
 def outside(results: np.ndarray, ends: np.ndarray, nan: np.ndarray) -> np.ndarray:

@@ -68,9 +68,9 @@ class CompiledMethod(functools.partial, Generic[P, R]):
         """Run the method as plain Python on these numbers, with its checks of values."""
         return self._compiled.check(*self.args, *args, **kwargs)
 
-    def bounds(self, ranges: Any, *args: Any, **kwargs: Any) -> Bounds:
+    def bounds(self, ranges: Any, *args: Any, boxes: int = 256, **kwargs: Any) -> Bounds:
         """Return certified ranges of the method's results: see ``Compiled.bounds``."""
-        return provided("bounds")(self, ranges, args, kwargs)
+        return provided("bounds")(self, ranges, args, kwargs, boxes=boxes)
 
     def precision(self, *args: Any, **kwargs: Any) -> PrecisionReport:
         """Say where the method loses digits for these arguments: see ``Compiled.precision``."""
@@ -312,7 +312,7 @@ class Compiled(RecordedFunction[P, R]):
             ``"u[2]"``; what it does not name keeps its value.
         boxes : int, optional
             How many boxes the ranges may be divided into: more give tighter results and take
-            longer. 256 by default, unless the function has a parameter of this name.
+            longer. 256 by default.
 
         Returns
         -------

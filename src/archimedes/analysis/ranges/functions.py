@@ -286,9 +286,9 @@ def linearize_periodic(name: str, ends: Ends, unit: float) -> tuple[Array, Array
         "cos": lambda x: -np.sin(x),
         "tan": lambda x: 1.0 + np.tan(x) ** 2,
     }
-    # The knot is known to an ulp; the curvature on that ulp is as small.
     alpha, beta, delta = linearize(value, slopes[name], ends, knot, (left, right), unit)
-    delta = delta + 1e-15 * (1.0 + np.abs(knot))
+    # The knot is known to an ulp; and a sine may be larger inside than at both ends.
+    delta = delta + 1e-15 * (1.0 + np.abs(knot)) + unit
     return alpha, beta, np.where(several, np.nan, delta)
 
 

@@ -159,7 +159,6 @@ class Sweep:
         self.trail = 0
         self.problems: list[tuple[int, Problem]] = []
         self.muted = False
-        self.work = 0
         self.graph, self.node = Graph(), 0
         self.lines: Lines = ()
         self.kind = self.operand_kind = F64
@@ -336,7 +335,6 @@ class Sweep:
         count = OPERANDS[code]
         if count == 0:
             return self._structural(g, i, code, v, inputs)
-        self.work += 1
         ids = (g.a[i], g.b[i], g.c[i])[:count]
         operands = []
         for j in ids:
