@@ -48,7 +48,12 @@ class Finding:
 class Report(list[Finding]):
     """Findings in the order of their lines; empty where everything fits.
 
-    ``about`` says what was checked, for the line that is printed where there is nothing to report.
+    Parameters
+    ----------
+    findings : iterable of Finding, optional
+        What does not fit, in any order.
+    about : str, optional
+        What was checked, for the line that is printed where there is nothing to report.
 
     Examples
     --------

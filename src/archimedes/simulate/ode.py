@@ -208,6 +208,7 @@ def odeint(
     progress: bool | Callable[[float, float], None] | None = None,
     full_output: bool = False,
     backend: str | None = None,
+    check_units: bool = False,
     **former: Any,
 ) -> Any:
     """Solve ``dx/dt = func(t, x, *args)`` and return the states.
@@ -259,6 +260,8 @@ def odeint(
         This is how to recognise a failure inside a compiled function.
     backend : str, optional
         What runs the solution, as in :func:`compile`.
+    check_units : bool, optional
+        Check the units of the model before anything is solved, as in :func:`solve_ode`.
     **former
         Options of the original package that have no meaning here. They are accepted with a warning.
 
@@ -285,6 +288,10 @@ def odeint(
     """
     if former:
         warn_of_former_options("odeint", former)
+    if check_units and origins.kind is None:
+        from archimedes.simulate.problem.unit_checks import check_model_units
+
+        check_model_units(func, t_span, x0, args, inputs, sampled, static_argnames or None)
     request = None
     if not (events or inputs or sampled or progress or static_argnames):
         steps = (dt, first_step, max_step, max_steps, project)

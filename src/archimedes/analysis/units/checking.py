@@ -49,9 +49,16 @@ RESULT = "return"
 class UnitsReport(Report):
     """Findings about units, and the units that were found.
 
-    ``units`` has the unit of each argument and result by its path (``"x.pos"``, ``"return.v"``), as
-    texts: what is declared, what follows from the uses of values that are not, ``"?"`` where
-    nothing follows.
+    Parameters
+    ----------
+    findings : sequence of Finding, optional
+        What does not fit, in any order.
+    about : str, optional
+        What was checked.
+    units : mapping, optional
+        The unit of each argument and result by its path (``"x.pos"``, ``"return.v"``), as texts:
+        what is declared, what follows from the uses of values that are not, ``"?"`` where nothing
+        follows.
 
     Examples
     --------
@@ -131,7 +138,23 @@ def check_units(
 class UnitsCheck:
     """A function that checks the units of another, for given arguments; see :func:`check_units`.
 
-    ``function`` is the checked function, ``units`` what is declared for it.
+    Parameters
+    ----------
+    func : callable
+        The checked function, kept as ``function``.
+    units : mapping, optional
+        What is declared for it, by name or path.
+    static_argnames : str or sequence of str, optional
+        Names of arguments that are part of the recorded program.
+    rates_of : str, optional
+        Name of the argument that the result is the time derivative of.
+
+    Examples
+    --------
+    >>> import archimedes as arc
+    >>> check = arc.check_units(lambda x, v: x + v, {"x": "m", "v": "m/s"})
+    >>> len(check(1.0, 2.0)), check.units["x"]
+    (1, 'm')
     """
 
     def __init__(
