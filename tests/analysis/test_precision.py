@@ -274,6 +274,7 @@ def test_a_result_that_float64_cannot_tell_from_zero_is_judged_by_its_terms():
     """The sine of pi, and forces in equilibrium: nothing but rounding is left of them."""
     sine = arc.compile(lambda x: np.sin(x)).precision(np.pi)
     assert sine.ok and sine.results[0].value == np.sin(np.pi)
+    assert "cannot be told from zero" in sine.notes[-1]
     np.testing.assert_allclose(sine.results[0].relative, 8.742278e-8 / np.pi, rtol=0.5)
     balance = arc.compile(lambda f: f[0] + f[1] - f[2])
     assert balance.precision(np.array([0.1, 0.2, 0.3]) * 1e5).ok
