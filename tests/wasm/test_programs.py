@@ -15,7 +15,9 @@ from ..programs.catalogue import callback_programs, programs
 from ..programs.models import models
 from ..programs.ops import OPS, op_program
 from ..programs.program import emit
-from ..programs.values import SPECIAL_FLOATS, reference
+from ..programs.random_blocks import random_blocks
+from ..programs.random_graphs import random_graph
+from ..programs.values import SPECIAL_FLOATS, reference, samples
 from .checking import Case, differences
 
 pytestmark = needs("node")
@@ -80,3 +82,19 @@ def test_limits_by_constants(dtype: int, tmp_path: Path):
         g.outputs = [emit(g, name, given, c) for c in ids] + [emit(g, name, c, given) for c in ids]
         found.append(Case(f"{name}{k}", g, [x], len(x)))
     assert not differences(found, tmp_path, simd=True)
+
+
+def random_cases(seeds: range) -> list[Case]:
+    found = []
+    for seed in seeds:
+        for name, make in (("scalars", random_graph), ("blocks", random_blocks)):
+            g, rng = make(seed), np.random.default_rng(seed)
+            columns = [samples(d, 5, rng) for d in g.input_dtypes]
+            found.append(Case(f"{name} {seed}", g, columns, 5))
+    return found
+
+
+@pytest.mark.parametrize("part", [None, pytest.param(20, marks=pytest.mark.long)])
+def test_random_graphs(part: int | None, tmp_path: Path):
+    seeds = range(40, 60) if part is None else range(100)
+    assert not differences(random_cases(seeds), tmp_path, part=part, simd=True)

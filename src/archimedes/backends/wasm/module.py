@@ -108,9 +108,11 @@ class Module:
         one = (
             self.constant("i64", -int(value)) if dtype == B8 else self.constant(KINDS[dtype], value)
         )
-        name = self._constants.get(("v128", one.encode()))
+        # The bits of a bool are those of an integer, but not its number.
+        key = (f"v128 {dtype}", one.encode())
+        name = self._constants.get(key)
         if name is None:
-            name = self._constants["v128", one.encode()] = f"v{len(self.kinds)}"
+            name = self._constants[key] = f"v{len(self.kinds)}"
             self.kinds[name] = "v128"
             code = self.constants[one]
             assert isinstance(code, bytes)
