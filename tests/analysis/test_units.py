@@ -178,6 +178,45 @@ def test_constants_of_a_module_carry_their_unit():
     assert arc.check_units(lambda p: p + OFFSET, {"p": "m"})(np.ones(3)).ok
 
 
+def test_many_quantities_are_not_kept():
+    from archimedes.analysis.units import recording
+
+    held = [arc.quantity(float(k), "ft") for k in range(10)]
+    for k in range(3 * recording._MANY):
+        arc.quantity(float(k), "ft")
+    assert len(recording._numbers) <= recording._MANY + 10
+    assert all(recording.known_unit(value) is not None for value in held)
+    # Another number of the same value has no unit.
+    assert recording.known_unit(held[3] + 0.0) is None
+
+
+def test_quantity_keeps_its_unit_in_structs_and_containers():
+    @struct
+    class Part:
+        mass: float  # no unit declared
+
+    part, pair = Part(arc.quantity(2.0, "lbm")), [arc.quantity(1.0, "s")]
+    assert only(arc.check_units(lambda x: x + part.mass, {"x": "m"})(1.0))
+    assert only(arc.check_units(lambda x: x + pair[0], {"x": "m"})(1.0))
+
+
+def test_units_of_elements_in_a_field():
+    @struct
+    class Pose:
+        xy_yaw: np.ndarray = field(units="m, m, rad")
+
+    def mixed(p):
+        return p.xy_yaw[0] + p.xy_yaw[2]
+
+    def fine(p):
+        return np.cos(p.xy_yaw[2]) * p.xy_yaw[0] + p.xy_yaw[1]
+
+    assert only(arc.check_units(mixed)(Pose(np.ones(3))))
+    assert arc.check_units(fine)(Pose(np.ones(3))).units["return"] == "m"
+    with pytest.raises(arc.UnitsError, match=r"p.xy_yaw has 3 units for 2 elements"):
+        arc.check_units(fine)(Pose(np.ones(2)))
+
+
 def test_units_by_element():
     def f(x):
         return x[0] + x[1] * 2.0, x[0] + x[2]

@@ -231,6 +231,8 @@ class _Check:
         specs = describe_leaves(leaves, treedef, list(dynamic))
         names = argument_paths(treedef, dynamic)
         treedefs = dict(zip(dynamic, treedef.children))
+        given = {k: v for k, v in self.units.items() if not _is_result(k)}
+        known = declared_units(treedefs, [spec.shape for spec in specs], given, leaves)
 
         def build(symbols: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
             new = dict(zip(dynamic, treedef.unflatten(symbols)))
@@ -244,8 +246,6 @@ class _Check:
                 # Structs around the function may be needed as plain numbers.
                 self.reach.clear()
                 recording = record(self.func, specs, build, names)
-        given = {k: v for k, v in self.units.items() if not _is_result(k)}
-        known = declared_units(treedefs, [spec.shape for spec in specs], given, leaves)
         inputs = self._inputs(recording, known)
         outputs = self.propagation.run(recording.blocks, inputs)
         self.propagation.require_fields()

@@ -165,7 +165,7 @@ def remember(value: Any, unit: Unit) -> None:
         return
     if len(_numbers) >= _MANY:
         for key, (number, _) in list(_numbers.items()):
-            if sys.getrefcount(number) <= 4:  # the table, two names here and the argument
+            if sys.getrefcount(number) <= 3:  # the table, the name here and the argument
                 del _numbers[key]
     _numbers[id(value)] = (value, unit)
 
