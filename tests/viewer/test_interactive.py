@@ -405,6 +405,19 @@ def test_a_model_that_diverges_says_so_and_stops(browser, tmp_path):
     assert complaints(browser) == []
 
 
+def test_states_may_start_at_infinity_or_nan(browser, tmp_path):
+    least = lambda t, x: {"least": np.minimum(x["least"], np.sin(t)), "n": x["n"]}
+    inf = Simulator(least, {"least": np.inf, "n": 2**53 + 1}, discrete=True)
+    loaded(browser, view(inf, interactive=True).save(tmp_path / "a.html"))
+    browser.wait("viewer.live.count() > 3")
+    found = inf.state.unpack(state_of(browser))[0]
+    assert found["least"] == 0.0 and found["n"] == 2**53 + 1
+    nan = Simulator(lambda t, x: -x, np.array([np.nan]))
+    loaded(browser, view(nan, interactive=True).save(tmp_path / "b.html"))
+    browser.wait("viewer.live.notice().includes('diverged at 0.010 s: x[0] is NaN')")
+    assert complaints(browser) == []
+
+
 def test_nan_inputs_are_refused(swinging):
     for value in ("NaN", "Infinity", "undefined", "'1'"):
         swinging.evaluate(f"viewer.live.set('torque', {value})")

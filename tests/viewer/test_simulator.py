@@ -119,6 +119,11 @@ def test_a_chosen_control_is_found_by_the_end_of_its_path():
         ({"torque": 3}, r"must be \(low, high\), True for a switch, or a Control, got 3"),
         ({"torque": (1.0, 1.0)}, "low must be below high, got 1.0 and 1.0"),
         ({"torque": (np.nan, 1.0)}, "low must be below high, got nan"),
+        ({"gravity": (0.0, 1.0)}, "'gravity' starts at 9.81, outside its range from 0 to 1"),
+        (
+            {"torque": Control(keys=("a", "b")), "gravity": Control(0, 20, keys=("B", "c"))},
+            "the key 'B' moves 'torque' and 'gravity'",
+        ),
     ],
 )
 def test_wrong_controls_say_so(controls, says):

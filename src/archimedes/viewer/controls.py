@@ -156,8 +156,30 @@ def choose_controls(
             control = as_control(given, name)
         if control.units is None:
             control = replace(control, units=about.units)
+        _check_start(str(name), control, float(values[k]))
         chosen[str(name)] = (k, control)
+    _check_keys(chosen)
     return chosen
+
+
+def _check_start(name: str, control: Control, value: float) -> None:
+    """Raise for a first value that the slider cannot show."""
+    beyond = control.kind == "slider" and not control.low <= value <= control.high
+    if beyond or not np.isfinite(value):
+        raise ValueError(
+            f"controls: {name!r} starts at {value:g}, outside its range from {control.low:g} to "
+            f"{control.high:g}: give it a range with that value, controls={{{name!r}: (low, high)}}"
+        )
+
+
+def _check_keys(chosen: Mapping[str, tuple[int, Control]]) -> None:
+    """Raise where two controls have the same key."""
+    owners: dict[str, str] = {}
+    for name, (_, control) in chosen.items():
+        for key in control.keys:
+            plain = key.lower() if len(key) == 1 else key
+            if owners.setdefault(plain, name) != name:
+                raise ValueError(f"controls: the key {key!r} moves {owners[plain]!r} and {name!r}")
 
 
 def _by_ending(name: str, columns: Mapping[str, Any]) -> str:

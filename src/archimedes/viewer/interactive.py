@@ -82,8 +82,8 @@ def _model(
         "dt": simulator.dt,
         "end": simulator.t_end,
         "stride": stride(simulator),
-        "state": s.tolist(),
-        "controls": c.tolist(),
+        "state": block.add(s, "f8"),
+        "controls": block.add(c, "f8"),
         "names": simulator.state_names,
         "events": events,
         "module": block.add(np.frombuffer(module.wasm, dtype=np.uint8), "u1"),
@@ -96,9 +96,9 @@ def _model(
 def _explorer(explorer: Explorer, block: Any) -> dict[str, Any]:
     """Return what the page needs of a function of sliders; its program goes to the block."""
     _, c = explorer.rows()
-    module = wasm_module({"curves": (explorer.curves, (c,))}, name="model")
+    module = wasm_module({"curves": (explorer.curves, (0.0 * c,))}, name="model")
     program = block.add(np.frombuffer(module.wasm, dtype=np.uint8), "u1")
-    return {"controls": c.tolist(), "module": program, "layout": module.layout}
+    return {"controls": block.add(c, "f8"), "module": program, "layout": module.layout}
 
 
 def _copies(
@@ -135,7 +135,7 @@ def _add_lines(merged: dict[Any, Any], chart: Chart, which: int, at: int, name: 
 
 def compiled(simulator: Simulator) -> Any:
     """Return the WebAssembly module of a model."""
-    s, c = simulator.rows()
+    s, c = (np.zeros(len(row)) for row in simulator.rows())
     functions: dict[str, Any] = {
         "step": (simulator.step, (0.0, s, c)),
         "show": (simulator.show, (0.0, s, c)),

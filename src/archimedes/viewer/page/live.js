@@ -1,5 +1,9 @@
 // Models that run in the page: their clock, sliders, keys, gamepad, charts, records and copies.
 const live = scene.live;
+for (const about of [...live.models, ...live.explorers]) {
+  about.controls = array(about.controls);
+  if (about.state) about.state = array(about.state);
+}
 const models = [], explorers = [];
 let changed = true; // whether a function of sliders has to be evaluated anew
 const WINDOW = 20, BUDGET = 60, POINTS = 1200, RECORDED = 200000;
