@@ -154,6 +154,23 @@ def test_a_loss_without_a_single_culprit_is_still_a_finding():
     assert report.digits < 5.5 and not report.ok and len(report) >= 1
 
 
+def test_series_and_powers_near_one():
+    """exp(-15) by its series (Higham 2002, section 1.12) and a height from a ratio of pressures."""
+
+    def series(x):
+        term = total = 1.0
+        for k in range(1, 60):
+            term = term * x / k
+            total = total + term
+        return total
+
+    report = arc.compile(series).precision(-15.0)
+    assert report[0].expression == "total = total + term"
+    assert "terms of up to 3.35e+05 cancel" in report[0].message
+    height = arc.compile(lambda p: (1.0 - (p / 101325.0) ** 0.190284) * 44330.8)
+    assert "np.expm1(y*np.log(x))" in height.precision(101324.5)[0].message
+
+
 def test_a_small_difference_that_is_added_to_a_large_number_is_not_blamed():
     """The innovation of a filter that has settled has no digits, and needs none."""
 

@@ -115,6 +115,10 @@ def _advise_sum(node: NodeError, arguments: bool) -> str:
     one = _is_constant(g, a, 1.0) or _is_constant(g, b, 1.0)
     if one and "exp" in pair:
         return "use np.expm1(x) for exp(x) - 1"
+    if one and "pow" in pair:
+        return (
+            "use np.expm1(y*np.log(x)) for x**y - 1, with np.log1p where x is 1 plus a small number"
+        )
     if one and "cos" in pair:
         return "use 2*np.sin(x/2)**2 for 1 - cos(x)"
     if one and (_is_square(g, a) or _is_square(g, b)):

@@ -187,6 +187,15 @@ class _Judge:
         number = max(by_source, key=weight, default=0)
         source = listed[number]
         file, line = (source.file, source.number) if source.file else definition
+        nodes = by_source.get(number, ())
+        largest = max((n.size for n in nodes), default=0.0)
+        last = abs(nodes[-1].values[-1][0]) if nodes and nodes[-1].values else 0.0
+        if 0.0 < 1e3 * last < largest:
+            text = (
+                f"terms of up to {largest:.3g} cancel to {last:.3g} in many steps: sum terms of "
+                "one sign, such as 1/exp(x) for exp(-x), or compute it in double"
+            )
+            return Finding(file, line, text, source.text, "digits")
         text = (
             f"the roundings of this line add up to a relative error of {weight(number):.1e} of the "
             "results, with no operation that stands out: compute it in double, or scale and order "

@@ -59,7 +59,7 @@ class Programs:
         changes = [np.zeros(x.shape) for x in exact]
         for _ in range(2):
             moved = [
-                x * (1.0 + np.finfo(float).eps * rng.choice([-1.0, 1.0], x.shape))
+                np.multiply(x, 1.0 + np.finfo(float).eps * rng.choice([-1.0, 1.0], x.shape))
                 if x.dtype == np.float64
                 else x
                 for x in self._leaves
