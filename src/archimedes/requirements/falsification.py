@@ -377,7 +377,8 @@ class Measures:
         value = decide(*self.requirement.start_bounds(run))
         margins = [part.bounds(run, run.t)[0] for part in self.comparisons]
         spreads = np.stack([np.max(m) - np.min(m) for m in margins])
-        return value, self._relative(run, scales), spreads
+        one = len(margins) == 1
+        return value, value / scales[0] if one else self._relative(run, scales), spreads
 
     def smooth_margin(self, z: Array, scales: Array) -> Any:
         """Return the relative robustness with smooth minima, for its gradient."""
@@ -409,7 +410,8 @@ class Search:
     ) -> None:
         self.problem, self.requirement, self.batch, self.most = problem, requirement, batch, most
         self.stop_at_first = stop_at_first
-        measures = Measures(problem, requirement, tuple(requirement.comparisons()))
+        unique = {id(part): part for part in requirement.comparisons()}
+        measures = Measures(problem, requirement, tuple(unique.values()))
         self.scales = np.ones(len(measures.comparisons))
         self.random = np.random.default_rng(seed)
         self.low, self.high = problem.space.limits

@@ -4,8 +4,8 @@ A fold is an associative operation along time: the minimum, or a smooth one. Win
 the positions of their first and last sample, both of which never decrease. Anchors are chosen such
 that every window contains one: the fold over a window is then that of a fold back from the anchor
 and one forward from it, and all of these take one pass over the samples (van Herk 1992, for windows
-of different lengths). Where windows start and end is known from the times, before any value is, so
-that recorded code has fixed shapes.
+of different lengths), or few passes in recorded code. Where windows start and end is known from the
+times, before any value is, so that recorded code has fixed shapes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from archimedes.checks import is_traced
 from archimedes.records import record
 from archimedes.typing import Array
 
@@ -75,8 +76,8 @@ def fold_windows(values: Array, first: np.ndarray, last: np.ndarray, fold: Fold)
     rows = values[..., np.where(inside, places, 0)]
     if not inside.all():
         rows = np.where(inside, rows, fold.neutral)
-    forward = fold.ufunc.accumulate(rows, axis=-1)
-    back = fold.ufunc.accumulate(rows[..., ::-1], axis=-1)[..., ::-1]
+    forward = _accumulate(rows, fold)
+    back = _accumulate(rows[..., ::-1], fold)[..., ::-1]
     row = np.searchsorted(anchors, first)
     on_anchor = last == anchors[row]
     after = np.where(on_anchor, row, row + 1)
@@ -85,6 +86,22 @@ def fold_windows(values: Array, first: np.ndarray, last: np.ndarray, fold: Fold)
         rest = _take(forward, after, last - starts[after])
         result = np.where(on_anchor, result, fold.ufunc(result, rest))
     return fold.leave(result)
+
+
+def _accumulate(rows: Array, fold: Fold) -> Any:
+    """Return the fold of each row up to each of its places.
+
+    In recorded code the distance over which places are combined doubles from step to step: few
+    operations on whole arrays instead of one for each place.
+    """
+    if not is_traced(rows):
+        return fold.ufunc.accumulate(rows, axis=-1)
+    distance, length = 1, rows.shape[-1]
+    while distance < length:
+        before = np.full((*rows.shape[:-1], distance), fold.neutral)
+        rows = fold.ufunc(rows, np.concatenate([before, rows[..., :-distance]], axis=-1))
+        distance *= 2
+    return rows
 
 
 def _find_anchors(first: np.ndarray, last: np.ndarray) -> np.ndarray:
