@@ -155,7 +155,7 @@ def motion(p, t):
 
 
 def test_recorded_is_eager_and_derivatives_are_those_of_differences():
-    t = np.sort(np.r_[0.0, np.random.default_rng(0).uniform(0, 4, 80), 4.0])
+    t = np.sort(np.r_[0.0, np.random.default_rng(0).uniform(0, 4, 24), 4.0])
     requirement = response(t)
     values = np.random.default_rng(1).normal(size=(2, len(t)))
     table = lambda v: requirement.robustness({"alt": v[0], "speed": v[1]}, t)

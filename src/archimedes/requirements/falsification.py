@@ -5,9 +5,10 @@ among them), then near the best ones. Where the simulation can be differentiated
 the robustness through it gives directions along which a batch tries many lengths at once. Where
 this stalls, the search starts again.
 
-Requirements may compare quantities of very different size, such as revolutions and speeds. The
-search looks at margins relative to how much each of them varies; what is reported is the
-robustness itself, of a run that is simulated once more.
+Requirements may compare quantities of very different size, such as revolutions and speeds. Until
+something is violated, the search looks at margins relative to how much each of them varies, and
+from then on at the robustness itself. What is reported is that of a run that is simulated once
+more.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ def falsify(
     >>> ranges = {"x0": np.zeros(2), "inputs": req.PiecewiseInput(-0.5, 0.5, pieces=6),
     ...           "args": (Uniform(0.8, 1.2),)}
     >>> steady = req.always(abs(req.signal("x[0]")) < 0.15, between=(0, 6))
-    >>> options = {"method": "rk4", "dt": 0.05, "max_simulations": 100}
+    >>> options = {"method": "rk4", "dt": 0.05, "max_simulations": 100, "gradients": False}
     >>> result = req.falsify(swing, steady, ranges, t_span=(0.0, 6.0), **options)
     >>> result.status, bool((result.simulate().x == result.trajectory.x).all())
     ('violated', True)
@@ -450,7 +451,7 @@ class Search:
                 return "a violation was found" + self.note
             if self.simulations >= self.most:
                 return "the number of simulations is used up" + self.note
-            if idle >= 3 * PATIENCE:
+            if idle >= 3 * PATIENCE and self.best_value < 0.0:
                 return "no progress after several restarts" + self.note
             before = self.best_margin
             if idle and idle % PATIENCE == 0:
@@ -498,6 +499,18 @@ class Search:
             self.history.append((self.simulations, float(self.best_value)))
         if self.first is None and self.best_value < 0.0:
             self.first = self.simulations
+            if len(self.scales) > 1:
+                self._look_at_the_robustness_itself()
+
+    def _look_at_the_robustness_itself(self) -> None:
+        """From the first violation on, the worst run is that of the least robustness."""
+        self.scales = np.ones_like(self.scales)
+        values = np.where(np.isnan(self.values), np.inf, self.values)
+        order = np.argsort(values, kind="stable")
+        self.points, self.margins, self.values = self.points[order], values[order], values[order]
+        self.best_point, self.best_margin = self.points[0], self.margins[0]
+        self.best_value = self.values[0]
+        self.followed.clear()
 
     def _forget(self) -> None:
         """Start again, with the best point as one of many."""

@@ -21,6 +21,8 @@ from archimedes.typing import Array
 #: Stands for "nothing" in a sum of exponentials: far below any exponent, and not infinite, because
 #: differences of infinities have no derivative.
 NOTHING = -1e30
+#: Recorded arrays of so many samples are combined as a whole.
+MANY = 4096
 
 
 @record
@@ -91,10 +93,10 @@ def fold_windows(values: Array, first: np.ndarray, last: np.ndarray, fold: Fold)
 def _accumulate(rows: Array, fold: Fold) -> Any:
     """Return the fold of each row up to each of its places.
 
-    In recorded code the distance over which places are combined doubles from step to step: few
-    operations on whole arrays instead of one for each place.
+    In recorded code of many samples the distance over which places are combined doubles from step
+    to step: few operations on whole arrays instead of one for each place.
     """
-    if not is_traced(rows):
+    if np.size(rows) < MANY or not is_traced(rows):
         return fold.ufunc.accumulate(rows, axis=-1)
     distance, length = 1, rows.shape[-1]
     while distance < length:
