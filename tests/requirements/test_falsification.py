@@ -20,6 +20,7 @@ def throw(p):
 RANGES = {"speed": Uniform(5.0, 9.0), "angle": Uniform(0.2, 2.0)}
 
 
+@pytest.mark.long
 def test_the_worst_case_of_a_throw():
     low = req.always(req.signal("alt", units="m") < 2)
     result = arc.falsify(throw, low, RANGES, max_simulations=600, seed=1)
@@ -37,8 +38,15 @@ def test_the_worst_case_of_a_throw():
     again = arc.falsify(throw, low, RANGES, max_simulations=600, seed=1)
     assert again.robustness == result.robustness
     assert again.simulations == result.simulations
-    first = arc.falsify(throw, low, RANGES, stop="first", seed=1)
-    assert first.simulations == 33
+    assert arc.falsify(throw, low, RANGES, stop="first", seed=1).simulations == 33
+
+
+def test_a_first_violation():
+    low = req.always(req.signal("alt", units="m") < 2)
+    result = arc.falsify(throw, low, RANGES, stop="first", seed=1)
+    assert result.status == "violated"
+    assert result.simulations == 33
+    np.testing.assert_array_equal(result.simulate().x["alt"], result.trajectory.x["alt"])
 
 
 def test_what_cannot_be_violated_is_not_found():

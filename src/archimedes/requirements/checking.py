@@ -151,7 +151,7 @@ def check(
         statuses.append(status_of(lower, upper))
         worst = int(np.nanargmin(values)) if np.isfinite(values).any() else 0
         verdicts.append(judge_run(requirement, take_run(runs, worst), lower[worst], upper[worst]))
-    shape = (len(named), -1)
+    shape = (len(named), sum(max(1, *run.trajectory.batch_shape, 1) for run in runs))
     return CheckReport(
         named,
         np.reshape(robustness, shape),

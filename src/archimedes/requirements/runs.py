@@ -157,6 +157,10 @@ def as_trajectory(source: Any, t: Any = None) -> Trajectory:
         return source
     if hasattr(source, "columns") and hasattr(source, "index"):  # a DataFrame
         return Trajectory.from_pandas(source)
+    if isinstance(source, Mapping):
+        source = {
+            k: np.asarray(v) if isinstance(v, (list, tuple)) else v for k, v in source.items()
+        }
     if t is None and isinstance(source, Mapping) and "t" in source:
         t = source["t"]
         shape = np.shape(t)
