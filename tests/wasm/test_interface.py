@@ -305,6 +305,19 @@ def test_several_functions_share_a_module(tmp_path: Path):
     assert said[0] == 8 and dict(said[1])["v"] == 1.5
 
 
+def test_functions_of_any_name(tmp_path: Path):
+    """Exports have names of their own where those would clash."""
+    names = ["memory", "f", "f_batch", "</script>", "__proto__", "a b"]
+    module = wasm_module({name: (lambda x, k=k: x + k, (1.0, 0.0)) for k, name in enumerate(names)})
+    module.write(tmp_path)
+    calls = [f"model.functions[{json.dumps(name)}].call(10, {k})" for k, name in enumerate(names)]
+    assert in_node(tmp_path, f"said.push({', '.join(calls)});", "model") == list(range(10, 16))
+    with pytest.raises(
+        CodegenError, match=r"functions\['f'\] must be a pair of a function and its"
+    ):
+        wasm_module({"f": accelerate})
+
+
 REFUSED = [
     ({"state": "x"}, "state is for C projects"),
     ({"options": {"cpp": True}}, "options has 'cpp', which target='wasm' does not know"),

@@ -162,11 +162,32 @@ def wasm_module(
         Name of the files, ``model`` by default.
     simd : bool, optional
         Compute the instances of batches in pairs. False by default.
+
+    Returns
+    -------
+    WasmModule
+        The module, its layout and its files.
+
+    Examples
+    --------
+    >>> def energy(m, v):
+    ...     return 0.5 * m * v**2
+    >>> def momentum(m, v):
+    ...     return m * v
+    >>> module = wasm_module({"energy": (energy, (2.0, 3.0)), "momentum": (momentum, (2.0, 3.0))})
+    >>> [name for name, _ in module.layout["functions"]]
+    ['energy', 'momentum']
     """
     made = {}
-    for key, (function, args) in functions.items():
+    for key, pair in functions.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise CodegenError(
+                f"wasm_module: functions[{key!r}] must be a pair of a function and its example "
+                f"arguments, such as (f, (x, u)), got {type(pair).__name__}"
+            )
+        function, args = pair
         compiled = as_compiled(function, None, None)
-        made[key] = prepare(compiled, args, None, key, _options({}), "speed")
+        made[str(key)] = prepare(compiled, args, None, str(key), _options({}), "speed")
     return make_wasm(made, name, batch="simd" if simd else "scalar")
 
 

@@ -159,7 +159,7 @@ class Module:
         values: Sequence[Any] = (),
         batch: str | bool = "scalar",
     ) -> Export:
-        """Add a program as the functions ``name`` and ``name_batch``.
+        """Add a program as the functions ``name`` and ``name_batch``, or others if they are taken.
 
         ``values`` are what its inputs are at first (nothing: zeros). ``batch``: "scalar", or "simd"
         to compute instances in pairs, or False for none.
@@ -168,6 +168,9 @@ class Module:
         inputs = self._leaves(program.inputs, values)
         outputs = self._leaves(program.outputs, ())
         f = self._write(Wasm(self), graph, inputs, outputs)
+        taken = {"memory", *(x for x, _ in self.exports)}
+        if not name.isidentifier() or {name, f"{name}_batch"} & taken:
+            name = f"function_{len(taken)}"
         self.exports.append((name, f))
         export = Export(name, f"{name}_batch" if batch else "", inputs, outputs)
         if batch:
