@@ -96,10 +96,10 @@ class UnitsError(ArchimedesError, ValueError):
 
     >>> import archimedes as arc
     >>> try:
-    ...     arc.quantity(1.0, "foots/s")
+    ...     arc.quantity(1.0, "metr/s")
     ... except arc.UnitsError as error:
     ...     print(error)
-    'foots/s': unknown unit 'foots'; did you mean 'foot'?
+    'metr/s': unknown unit 'metr'; did you mean 'metre'?
     """
 
     def __init__(self, message: str, report: Any = None) -> None:

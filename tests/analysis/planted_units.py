@@ -249,7 +249,8 @@ PLANTED = [
     Planted("slip of a squared speed", _CAR, "car",
             "np.sqrt(forward**2 + 0.5**2)", "(forward**2 + 0.5**2)"),
     Planted("steering angle in degrees", _CAR, "car",
-            'steer: Any = field(units="rad",', 'steer: Any = field(units="deg",', at="yaw + u.steer, yaw + u.steer"),
+            'steer: Any = field(units="rad",', 'steer: Any = field(units="deg",',
+            at="yaw + u.steer, yaw + u.steer"),
     Planted("side force for an acceleration", _CAR, "car_output",
             "F_B[1] / self.mass, load", "F_B[1], load"),
     # ---- a rocket --------------------------------------------------------------------

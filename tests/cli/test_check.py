@@ -135,3 +135,120 @@ def test_what_cannot_be_checked_has_the_status_2(tmp_path, capsys, name, text, m
         path.write_text(text)
     status, _, err = check(capsys, path)
     assert status == 2 and message in err
+
+
+# ---- models ------------------------------------------------------------------------------------
+
+MODEL = """import numpy as np
+import archimedes as arc
+
+
+@arc.struct
+class State:
+    angle: float = arc.field(units="rad")
+    rate: float = arc.field(units="rad/s")
+
+
+@arc.struct
+class Pendulum:
+    mass: float = arc.field(units="kg", default=1.0)
+    length: float = arc.field(units="m", default=0.5)
+    g: float = arc.field(units="m/s^2", default=9.81)
+
+    def dynamics(self, t, x, torque):
+        inertia = self.mass * self.length**2
+        weight = {weight}
+        return State(x.rate, (torque - weight) / inertia)
+
+
+def closed_loop(t, x):
+    return Pendulum().dynamics(t, x, -2.0 * x.rate)
+
+
+def save(path):
+    raise RuntimeError("nobody may call this")
+{more}
+"""
+RIGHT = "self.mass * self.g * self.length * np.sin(x.angle)"
+WRONG = "self.mass * self.g * np.sin(x.angle)"
+
+
+def write_model(folder, weight, more=""):
+    path = folder / "model.py"
+    path.write_text(MODEL.format(weight=weight, more=more))
+    return path
+
+
+def test_a_sound_model_has_no_findings_and_says_what_was_not_checked(tmp_path, capsys):
+    path = write_model(tmp_path, RIGHT)
+    status, out, err = check(capsys, path)
+    assert (status, out) == (0, "nothing to report for 3 parts\n")
+    assert err == f"not checked: {path}: units of save: nothing that is recorded calls it\n"
+
+
+def test_a_mistake_is_found_in_its_line_without_running_anything(tmp_path, capsys):
+    path = write_model(tmp_path, WRONG)
+    status, out, _ = check(capsys, path, "--format", "json")
+    findings = json.loads(out)
+    assert status == 1 and {f["file"] for f in findings} == {str(path)}
+    assert 20 in {f["line"] for f in findings} and {f["kind"] for f in findings} == {"units"}
+
+
+def test_what_the_file_records_is_checked_with_its_arguments(tmp_path, capsys):
+    more = """
+def swing(t, y):
+    return np.stack([y.rate, -9.81 * np.sin(y.angle + y.rate)])
+
+print("running", arc.jac(lambda y: swing(0.0, y))(State(0.1, 0.2)))
+"""
+    path = write_model(tmp_path, RIGHT, more)
+    status, out, err = check(capsys, path)
+    line = (
+        path.read_text()
+        .splitlines()
+        .index("    return np.stack([y.rate, -9.81 * np.sin(y.angle + y.rate)])")
+        + 1
+    )
+    assert status == 1 and f"{path}:{line}: units: adds a plain number and rad/s" in out
+    assert "running" in err and "running" not in out
+
+
+def test_what_stands_under_main_is_run_on_demand(tmp_path, capsys):
+    more = """
+def grow(p):
+    return p.angle + p.rate
+
+if __name__ == "__main__":
+    arc.compile(grow)(State(0.1, 0.2))
+"""
+    path = write_model(tmp_path, RIGHT, more)
+    assert check(capsys, path)[0] == 0
+    assert check(capsys, path, "--run")[0] == 1
+
+
+def test_units_that_a_file_declares_are_checked(tmp_path, capsys):
+    more = """
+def fall(h, t):
+    return h - t
+
+check_fall = arc.check_units(fall, {"h": "m", "t": "s"})
+"""
+    status, out, _ = check(capsys, write_model(tmp_path, RIGHT, more))
+    assert status == 1 and "subtracts s from m" in out
+
+
+def test_frames_and_units_are_one_list(tmp_path, capsys):
+    more = """
+def to_body(R_BN, v_E):
+    return R_BN @ v_E
+"""
+    status, out, _ = check(capsys, write_model(tmp_path, WRONG, more), "--json")
+    assert status == 1 and {f["kind"] for f in json.loads(out)} == {"units", "frames"}
+
+
+def test_a_file_that_cannot_be_run_does_not_hide_what_others_have(tmp_path, capsys):
+    bad = tmp_path / "bad.py"
+    bad.write_text("import no_such_package\n")
+    status, out, err = check(capsys, bad, write_model(tmp_path, WRONG))
+    assert status == 1 and "model.py:20" in out
+    assert f"not checked: {bad} cannot be run: ModuleNotFoundError" in err

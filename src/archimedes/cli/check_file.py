@@ -13,7 +13,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,13 +54,20 @@ def run(options: argparse.Namespace) -> int:
     paths = [find_input(file) for file in options.file]
     findings, checked = find_frames([path for path in paths if path.suffix.lower() == ".py"])
     unchecked: list[str] = []
+    failed: list[answers.CommandError] = []
     for path in paths:
-        result = KINDS[path.suffix.lower()](path, options)
+        try:
+            result = KINDS[path.suffix.lower()](path, options)
+        except answers.CommandError as error:
+            failed.append(error)
+            continue
         findings += result.findings
         checked += [f"{path}: {what}" for what in result.checked]
         unchecked += [f"{path}: {what}" for what in result.unchecked]
     report = Report(findings, about=plural(len(checked), "part"))
-    for line in unchecked:
+    if failed and report.ok:
+        raise failed[0]
+    for line in (*map(str, failed), *unchecked):
         print(f"not checked: {line}", file=sys.stderr)
     answers.answer(options, report.as_json(), str(report))
     return 0 if report.ok else 1
@@ -177,7 +184,7 @@ def uncalled(module: ModuleType, called: set[Any], result: Checked) -> Iterator[
 def definitions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any], type | None]]:
     """Yield the functions and methods that a module defines, with the class of each method."""
 
-    def visit(space: dict[str, Any], owner: type | None, prefix: str) -> Iterator[Any]:
+    def visit(space: Mapping[str, Any], owner: type | None, prefix: str) -> Iterator[Any]:
         for name, value in list(space.items()):
             value = inspect.unwrap(value) if callable(value) else value
             if getattr(value, "__module__", None) != module.__name__:
