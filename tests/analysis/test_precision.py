@@ -438,6 +438,12 @@ def test_a_report_is_text_and_plain_values():
     assert report.as_json()[0]["kind"] == "digits"
 
 
+def test_long_reports_show_the_worst():
+    f = arc.compile(lambda x: tuple(x * k for k in range(1, 31)))
+    text = str(f.precision(0.1))
+    assert len(text.splitlines()) < 20 and "and 20 results with smaller errors" in text
+
+
 def test_it_is_refused_while_recording():
     inner = arc.compile(lambda x: 2.0 * x)
     with pytest.raises(Exception, match="outside of functions that are being recorded"):

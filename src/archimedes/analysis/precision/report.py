@@ -12,8 +12,8 @@ from archimedes.analysis.precision.results import ResultError
 
 __all__ = ["LineError", "PrecisionReport", "ResultError"]
 
-#: Lines that a table has at most.
-_ROWS = 12
+#: Results and lines that tables have at most.
+_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -140,16 +140,21 @@ class PrecisionReport(Report):
     def table(self) -> str:
         """Return the errors of the results and of the lines as text."""
         rows = [("result", self.against, self.dtype, "rel. error", "digits", "ulps")]
-        for r in self.results:
+        shown = self.results
+        if len(shown) > _ROWS:
+            shown = tuple(sorted(shown, key=lambda r: -r.relative)[:_ROWS])
+        for r in shown:
             figures = f"{r.relative:.1e}", f"{r.digits:.1f}", f"{r.ulps:.3g}"
             rows.append((r.name, f"{r.value:.9g}", f"{r.computed:.9g}", *figures))
         text = _columns(rows)
+        more = len(self.results) - len(shown)
+        text += f"\n  and {more} results with smaller errors" if more else ""
         if self.lines:
             head = ("line", "makes", "amplifies", "error", "effect", "")
-            shown = [head, *map(_row, self.lines[:_ROWS])]
+            table = [head, *map(_row, self.lines[:_ROWS])]
             if all(line.effect != line.effect for line in self.lines):
-                shown = [(*row[:4], row[5]) for row in shown]
-            text += "\n\n" + _columns(shown)
+                table = [(*row[:4], row[5]) for row in table]
+            text += "\n\n" + _columns(table)
             more = len(self.lines) - _ROWS
             text += f"\n  and {more} lines with smaller errors" if more > 0 else ""
         return text
