@@ -264,3 +264,34 @@ def test_errors_name_what_is_wrong():
         arc.check_units(f, {"x": ["m", "s"]})(np.ones(3))
     with pytest.raises(TypeError, match="func must be"):
         arc.check_units(1.0)
+
+
+def test_recordings_are_as_they_were():
+    def f(x, A):
+        sorted_x = np.sort(x) * 1.0 + np.interp(x, [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]) / 2.0
+        return np.linalg.solve(A, sorted_x) + arc.scan(lambda c, s: (c + s, c), 0.0, x)[0]
+
+    args = np.arange(3.0), 2.0 * np.eye(3)
+    before = arc.compile(f).graph(*args).digest()
+    assert arc.check_units(f, {"x": "m", "A": ""})(*args).ok
+    after = arc.compile(lambda x, A: f(x, A)).graph(*args)
+    assert after.digest() == before
+    assert after.lines is None
+    assert type(after).__name__ == "Graph"
+
+
+def test_threads_do_not_see_each_others_checks():
+    import threading
+
+    kinds = []
+
+    def check(x):
+        other = threading.Thread(
+            target=lambda: kinds.append(type(arc.compile(lambda y: y + 1.0).graph(1.0)).__name__)
+        )
+        other.start()
+        other.join()
+        return x + 1.0
+
+    assert arc.check_units(check, {"x": "m"})(1.0).ok
+    assert kinds == ["Graph"]

@@ -134,3 +134,12 @@ def test_temperatures_in_celsius_have_rates_in_kelvin():
     assert arc.solve_ode(
         cool, (0.0, 1.0), Tank(80.0), args=(Losses(0.1, 20.0),), check_units=True
     ).success
+
+
+def test_a_checked_step_inside_a_compiled_function():
+    good = arc.discretize(model, dt=0.1, check_units=True)
+    twice = arc.compile(lambda x, p: good(0.1, good(0.0, x, p), p))
+    assert twice(X0, *ARGS) == good(0.1, good(0.0, X0, *ARGS), *ARGS)
+    bad = arc.discretize(wrong, dt=0.1, check_units=True)
+    with pytest.raises(arc.UnitsError, match="must be"):
+        arc.compile(lambda x, p: bad(0.0, x, p))(X0, *ARGS)

@@ -360,7 +360,7 @@ class _Run:
         g, every = self.g, self.all
         ids = (g.a[i], g.b[i], g.c[i])[: ARITY[g.op[i]]]
         if name in ("mul", "div", "quotient", "fma"):
-            return self._product(i, name, ids, origin)
+            return self._product(name, ids, origin)
         if name == "select":
             return self._select(ids, g.dtype[i], origin)
         units = [self.use(j, product=False) for j in ids]
@@ -440,17 +440,24 @@ class _Run:
             every.report("rate", rate_unit, rate_of(state), origin, source)
         return state
 
-    def _product(self, i: int, name: str, ids: tuple[int, ...], origin: Origin | None) -> Expr:
+    def _product(self, name: str, ids: tuple[int, ...], origin: Origin | None) -> Expr:
         g, every = self.g, self.all
         a, b = (self.use(j, product=True) for j in ids[:2])
         inverse = name in ("div", "quotient")
         b = b**-1 if inverse else b
-        for j, mine, other, turned in ((ids[0], a, b, False), (ids[1], b, a, inverse)):
+        for j, other, turned in ((ids[0], b, False), (ids[1], a, inverse)):
             value: Any = g.value.get(j)
-            free = g.op[j] == CONST and type(value) is Literal and not (value.unit or value.plain)
-            if free and value > 0:
+            if g.op[j] != CONST or type(value) is not Literal or value.unit or value.plain:
+                continue
+            # With a number that may have any unit a product may have any: that is one unknown,
+            # not one more in all that is computed of it.
+            product = every.new()
+            if value > 0:
                 factor = 1.0 / value if turned else float(value)
-                every.factors.append(ScaleFactor(factor, mine, other, origin))
+                every.factors.append(ScaleFactor(factor, product / other, other, origin))
+            if name == "fma":
+                return every.equate("add", product, self.use(ids[2], product=False), origin)
+            return product
         if name == "mul" and (turned := self._angle(ids, (a, b), origin)):
             return turned
         if name == "fma":
