@@ -10,6 +10,7 @@ from archimedes.graph import B8, CODES, F32, F64, I64, Call, Graph, Scan, Switch
 from archimedes.graph.dead_code import remove_dead_code
 from archimedes.graph.retype import retype
 
+from ..programs.program import emit
 from ..programs.random_graphs import random_graph
 from ..programs.values import assert_bits, reference, samples
 from .spec import validate
@@ -114,3 +115,16 @@ def test_branches_that_a_condition_cannot_take_disappear():
     g.outputs = g.region(Switch([index, a], tuple(branches))).tolist()
     (region,) = remove_dead_code(g).graph.regions.values()
     assert len(region.branches) == 2
+
+
+def test_no_bit_changes_where_a_loop_has_no_steps():
+    """What follows is not simplified once more: 0 * nan would be 0 for a literal zero."""
+    g, body = Graph(), Graph()
+    x, y = g.input(I64), g.input(F64)
+    body.outputs = [emit(body, "add", body.input(I64), body.const(1, I64))]
+    held = int(g.region(Scan(np.array([x]), body, 0, 1, 0))[0])
+    zero = emit(g, "f64", emit(g, "sub", held, x))
+    g.outputs = [emit(g, "mul", zero, y)]
+    values = [np.int64(3), np.float64(np.nan)]
+    assert np.isnan(run(g, values)[0])
+    assert np.isnan(run(remove_dead_code(g).graph, values)[0])

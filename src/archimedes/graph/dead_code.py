@@ -146,7 +146,13 @@ def _count_calls(graph: Graph) -> Counter[str]:
 
 
 class _LiveCopy(Transformer):
-    """Writes the part of a graph that is needed, with some of its inputs."""
+    """Writes the part of a graph that is needed, with some of its inputs.
+
+    Operations stay as they are: where a loop without steps gives out its inputs, what follows would
+    be simplified once more, with other bits (a literal zero times nan is zero).
+    """
+
+    simplify = False
 
     def __init__(self, src: Graph, inputs: Numbers, needs: _Needs) -> None:
         dst = Graph()
