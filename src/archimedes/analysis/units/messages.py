@@ -217,9 +217,11 @@ def suggest(
         ways = [ways[0], (quotient**-1, "multiply", 1), ways[1], (quotient, "divide", 1)]
     written = [f" `{shorten(side)}`" if side else "" for side in sides or ("", "")]
     for unit, how, side in ways:
-        for name, known in reach.items():
-            if known == unit:
-                return f": {how}{written[side]} by `{name}`?"
+        names = [name for name, known in reach.items() if known == unit and _may_be(name, unit)]
+        if names:
+            # The one that is nearest to the function: x.mass before x.parts[0].body.mass.
+            name = min(names, key=lambda n: (n.count(".") + n.count("["), len(n)))
+            return f": {how}{written[side]} by `{name}`?"
     if wanted == got**2 or (sides is not None and got == wanted**2):
         return f": square{written[int(wanted != got**2)] or ' it'}?"
     if got == wanted**2:
@@ -231,6 +233,26 @@ def suggest(
     return ""
 
 
+def _may_be(name: str, unit: Unit) -> bool:
+    """Return whether a value is a likely factor: not every time is the step that is missing."""
+    last = name.rpartition(".")[2].lower()
+    return unit not in (_SECOND, _SECOND**-1) or last in _TIMES
+
+
+_SECOND = parse_unit("s")
+_TIMES = {
+    "t",
+    "dt",
+    "h",
+    "step",
+    "time",
+    "time_step",
+    "timestep",
+    "period",
+    "duration",
+    "ts",
+    "tau",
+}
 _KINDS = {"s": "a time", "kg": "a mass", "m": "a length", "m^2": "an area"}
 
 
