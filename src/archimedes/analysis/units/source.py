@@ -286,6 +286,10 @@ def stands_in_product(place: Place, value: float) -> bool:
         return abs(value) == 1.0  # the ones of a matrix
     if not (_is_number(node.left) or _is_number(node.right)):
         return False
+    written = node.left if _is_number(node.left) else node.right
+    numbers = [n.value for n in ast.walk(written) if isinstance(n, ast.Constant)]
+    if not all(n and _is_simple(n) for n in numbers):  # the 1.2 of 0.5 * 1.2 * v is a density
+        return False
     if not isinstance(node.op, (ast.Mult, ast.Div)):
         return place.is_formula or abs(value) == 1.0  # 1.0 + 0.0 * x is one
     if place.is_formula or _is_simple(value, (1, -1, 2, -2)):
