@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import archimedes as arc
 from archimedes.analysis.precision.arithmetics import DOUBLE, SINGLE
 from archimedes.analysis.precision.conditions import condition_numbers
 from archimedes.analysis.precision.double_double import DOUBLE_DOUBLE, DoubleDouble
@@ -14,6 +17,7 @@ from archimedes.analysis.precision.statistics import relative_error, split
 from archimedes.backends.interpreter import run
 from archimedes.graph.dtypes import DTYPES, item_type
 from archimedes.graph.ops import BY_NAME, CODES
+from archimedes.graph.regions import Scan
 from archimedes.graph.retype import retype
 
 from ..programs.catalogue import programs
@@ -91,6 +95,27 @@ def test_double_double_agrees_with_float64_to_its_digits(name):
                 continue
             finite = np.isfinite(expected) & (np.abs(expected) < 1e300)
             np.testing.assert_allclose(high[finite], expected[finite], rtol=2e-6, atol=1e-300)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_steps_of_compiled_loops_are_those_of_interpreted_ones(reverse):
+    def model(z):
+        return arc.scan(lambda c, v: (c * 0.999 + v * np.sin(c), c), 0.3, z)
+
+    z = np.linspace(0.0, 1.0, 6000)
+    graph = arc.compile(model).recording(z).blocks
+    (node,) = [i for i, region in graph.regions.items() if isinstance(region, Scan)]
+    graph.regions[node] = replace(graph.regions[node], reverse=reverse)
+    native, plain = Execution(SINGLE), Execution(SINGLE, compiled=False)
+    for a, b in zip(native.run(graph, [z]), plain.run(graph, [z])):
+        assert _equal(a, b)
+    body = native.bodies[(node, 0),]
+    (row,) = body.rows.values()
+    (out, *_), kept = body.graph.outputs, plain.bodies[(node, 0),].rows
+    at = np.array([path[-1] for path in kept])
+    assert body.steps is not None and body.count == 1 and len(at) > 1000
+    assert np.array_equal(body.steps, np.arange(6000))
+    assert _equal(row[out][at], np.array([values[out] for values in kept.values()]))
 
 
 # ---- double-double against mpmath ----------------------------------------------------------------
