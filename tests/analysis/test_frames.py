@@ -13,7 +13,7 @@ import archimedes as arc
 NAMES = (
     "R_BE, R_BN, R_AB, R_BC, R_EB, q_BE, X_AB, X_BC, X_WB, J_B, J_E, v_B, v_E, v_N, v_A, v_C, w_B, "
     "w_E, p_B, p_E, p_W, p_A, F_B, F_E, M_B, p_AB_E, p_BC_E, p_CB_E, p_AB, p_BC, a_B, x, m, t, g, "
-    "points_B, c"
+    "points_B, c, i, j"
 )
 
 
@@ -75,6 +75,10 @@ def test_what_fits_is_silent(expression):
     """
     v_B + R_BE @ v_B
     R_BE.T @ v_E
+    q_BE * x.q_BC
+    x.other.kinematics(w_E)
+    p_E[i] + t * v_B[i]
+    p_E[i + 1] - v_B[i]
     R_AB @ R_BE @ R_BC
     v_E @ R_BE
     q_BE.rotate(v_B)
@@ -168,6 +172,20 @@ def test_what_is_assigned_must_agree_with_its_name():
     """
     found = lines(textwrap.dedent(body).strip())
     assert sorted(set(found)) == list(range(1, 17))
+
+
+def test_histories_and_components_that_are_written_one_by_one():
+    body = """
+    for i in range(3):
+        p_E[i + 1] = p_E[i] + v_B[i] * t
+        v_E[i + 1] = v_E[i] + (R_BE.T @ F_B)[i] / m
+        for j in range(3):
+            v_E[i] += R_EB[i][j] * v_B[j]
+            v_E[i] += R_EB[i, j] * v_B[j]
+            v_E[i] += x[i][j] * v_B[j]
+            v_E[i] = v_B[i]
+    """
+    assert lines(textwrap.dedent(body).strip()) == [2, 8]
 
 
 def test_names_without_a_suffix_take_what_they_are_given():

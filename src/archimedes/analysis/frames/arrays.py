@@ -36,7 +36,7 @@ def multiply(a: Value, b: Value) -> Value:
         return quaternion_product(a, b)
     for value, other in ((a, b), (b, a)):
         if isinstance(value, Vector) and (other is None or other is SCALAR):
-            return Vector(value.frame, None, value.many, value.partial)
+            return Vector(value.frame, None, value.many, value.partial, value.loose)
         if isinstance(value, Map) and (other is None or other is SCALAR) and value.style == "J":
             return value
     return None
@@ -116,17 +116,21 @@ def element(base: Value, index: ast.expr) -> Value:
             return Vector(base.frame, None, base.many)
         if len(parts) == 1 and number:
             return Vector(base.frame) if base.many else SCALAR
+        if len(parts) == 1 and not base.loose and isinstance(last, (ast.Name, ast.BinOp)):
+            return Vector(base.frame, loose=True)
         dots = isinstance(parts[0], ast.Constant) and parts[0].value is ...
         return SCALAR if dots and number else None
     if isinstance(base, Map) and base.style not in "CT":
         if len(parts) == 1:
             return base if whole[0] and base.style == "J" else None
+        if len(parts) == 2 and not any(whole):
+            return TRIG  # an element of a rotation
         if whole[-1] and whole[-2]:
             return Map(base.to, base.frm, "R" if base.style == "X" else base.style)
         if whole[-2] and number:
             return Vector(base.to)
         if whole[-1] and is_number(parts[-2]):
-            return Vector(base.frm) if base.style == "R" else None
+            return Vector(base.frm) if base.style in "RQ" else None
     return None
 
 

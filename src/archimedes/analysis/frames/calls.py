@@ -222,7 +222,7 @@ def match(
                 wrong.append((p, mapping[ours]))
     if len(set(mapping.values())) < len(mapping):
         consistent = False
-    turned = any(isinstance(p.value, Map) and p.value.style in "RX" for p in known)
+    turned = any(isinstance(p.value, Map) and p.value.style in "RQX" for p in known)
     if library and not consistent:
         for p, frame in wrong[:1]:
             flow.report(p.node, messages.wrong_argument(flow, name, p, frame), c.node)
@@ -315,6 +315,8 @@ def rename(value: Value, mapping: dict[str, str], library: bool) -> Value:
 # ---- methods -----------------------------------------------------------------------------------
 
 ATTITUDES = {"Quaternion", "RotationMatrix", "RotationVector", "ModifiedRodrigues", "EulerAngles"}
+#: Frames in which no body lies still: their letters are not those of its rates.
+REFERENCE = words("E N I W NED ENU ECI ECEF ITRF GCRF")
 TURNING = {"rotate", "apply", "apply_vec", "rotate_vector"}
 INVERSES = {"inv", "inverse", "conj", "conjugate", "transpose"}
 CONVERSIONS = {"as_matrix", "as_quat", "as_dcm", "copy", "normalize", "normalized", "astype"}
@@ -340,7 +342,8 @@ def method(c: Call, base: Value, name: str) -> tuple[bool, Value]:
     wanted = wanted or name in ("as_matrix", "kinematics") or (name in INVERSES and not c.args)
     if not wanted or not (base is None or isinstance(base, Instance)):
         return False, None
-    attitude = Map(FrameVariable(), FrameVariable())
+    body = FrameVariable(REFERENCE, "body axes") if name == "kinematics" else FrameVariable()
+    attitude = Map(body, FrameVariable())
     key = key_of_node(func.value)
     if key is not None:
         c.flow.env[key] = attitude
@@ -385,7 +388,8 @@ def map_method(c: Call, base: Map, name: str) -> tuple[bool, Value]:
     if name in INVERSES and not (name == "transpose" and c.args and len(c.args) > 2):
         return True, base.swap()
     if name in CONVERSIONS:
-        return True, base
+        matrix = name in ("as_matrix", "as_dcm") and base.style == "Q"
+        return True, Map(base.to, base.frm) if matrix else base
     if name == "kinematics" and c.args:
         value = c.args[0]
         if isinstance(value, Vector) and not flow.unify(base.to, value.frame, c.arg(0)):

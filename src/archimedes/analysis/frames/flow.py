@@ -44,6 +44,7 @@ MOST_CONTEXTS, DEPTH = 2000, 4
 #: Parameters that are sines and cosines by their names: ``c``, ``s``, ``cpsi``, ``sin_theta``.
 TURNED = re.compile(r"(c|s|cos|sin)_?(psi|theta|phi|th|ph|ps|alpha|beta|yaw|pitch|roll|[a-z])?")
 ATTITUDE_NAMES = ("att", "attitude")
+SIMPLE = (ast.Name, ast.Attribute, ast.Constant)
 #: Functions that are followed inside each other, by their calls.
 MOST_RUNNING = 20
 
@@ -738,8 +739,7 @@ class Flow:
         if isinstance(op, ast.MatMult):
             return self.matmul(node, left, right, a, b)
         if isinstance(op, ast.Mult):
-            square = isinstance(a, Vector) and ast.dump(left) == ast.dump(right)
-            return None if square else multiply(a, b)
+            return self.multiply(node, left, right, a, b)
         if isinstance(op, ast.Div):
             return multiply(a, b) if b is None or b in (SCALAR, TRIG) else None
         return None
@@ -776,6 +776,22 @@ class Flow:
             if isinstance(known, Map) and known.style == "J":
                 return known
         return None
+
+    def multiply(self, node: ast.AST, left: ast.expr, right: ast.expr, a: Value, b: Value) -> Value:
+        """Return an elementwise product, or that of two attitudes."""
+        if isinstance(a, Map) and isinstance(b, Map) and a.style == b.style == "Q":
+            a_to, a_frm, b_to, b_frm = map(frame_of, (a.to, a.frm, b.to, b.frm))
+            known = a_to and a_frm and b_to and b_frm
+            same = self.module.same
+            if known and not (same(a_frm or "", b_to or "") or same(a_to or "", b_frm or "")):
+                self.report(right, messages.wrong_product(self, left, right, a, b), node)
+                return POISON
+        if isinstance(a, Vector) and ast.dump(left) == ast.dump(right):
+            return None  # squares have no frame
+        for one, other in ((a, right), (b, left)):  # v_E[i] += R[i][j] * v_B[j]
+            if isinstance(one, Vector) and one.loose and not isinstance(other, SIMPLE):
+                return None
+        return multiply(a, b)
 
     def one_frame(self, node: ast.AST, left: ast.expr, right: ast.expr, a: Value, b: Value) -> bool:
         """Report two vectors of a sum or product that are not in one frame.
@@ -830,7 +846,7 @@ class Flow:
             points = Counter(b.points)
             del points[start]
             points[frame_of(a.to) or ""] -= 1
-        elif a.style == "R":
+        elif a.style in "RQ":
             points = b.points
         return Vector(a.to, points, b.many, b.partial)
 

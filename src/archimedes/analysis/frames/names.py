@@ -43,7 +43,8 @@ FRAME_WORDS = {
 
 #: Heads of what takes coordinates from one frame to another; C and T are often something else.
 MAPS = {
-    **dict.fromkeys(words("R q rot rotation dcm DCM quat quaternion att attitude"), "R"),
+    **dict.fromkeys(words("R rot rotation dcm DCM"), "R"),
+    **dict.fromkeys(words("q quat quaternion att attitude"), "Q"),
     **dict.fromkeys(words("X transform transformation pose tf"), "X"),
     "C": "C",
     "T": "T",
@@ -136,7 +137,7 @@ def parse_name(name: str) -> MonogramName | None:
     if head in TENSORS:
         if len(suffixes) == 1 and len(split_frames(suffixes[0])) == 1:
             return MonogramName(
-                head, "map", suffixes[0], suffixes[0], style="J", strong=head != "I"
+                head, "map", suffixes[0], suffixes[0], style="J", strong=head not in ("I", "P")
             )
         return None
     return vector_name(head, last, suffixes)

@@ -84,7 +84,7 @@ class Evidence:
         p = parse_name(name)
         if p is None:
             return
-        if p.kind == "map" and p.style in ("R", "X"):
+        if p.kind == "map" and p.style in "RQX":
             self.frames |= {p.to, p.frm}
         elif p.points and p.to and p.kind == "vector":
             self.frames.add(p.to)

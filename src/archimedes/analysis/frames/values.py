@@ -74,13 +74,15 @@ class Vector:
     """Coordinates in a frame; ``points`` counts ends (+1) and starts (-1) of positions.
 
     ``many`` are several of them. Of a ``partial`` one only the leading index is known: it is a
-    vector, or a matrix whose columns are vectors in the frame.
+    vector, or a matrix whose columns are vectors in the frame. A ``loose`` one has an index that
+    is not known: it is one of several vectors, or a component.
     """
 
     frame: Frame
     points: Counter[str] | None = None
     many: bool = False
     partial: bool = False
+    loose: bool = False
 
 
 @record
@@ -158,7 +160,7 @@ def key_of(value: Value) -> Any:
     """Return what tells values apart, for results that are kept."""
     if isinstance(value, Vector):
         points = tuple(sorted(value.points.items())) if value.points else None
-        return "v", root(value.frame), points, value.many, value.partial
+        return "v", root(value.frame), points, value.many, value.partial, value.loose
     if isinstance(value, Map):
         return "m", root(value.to), root(value.frm), value.style
     if isinstance(value, Sequence):
