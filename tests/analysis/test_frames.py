@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import textwrap
 from pathlib import Path
 
@@ -385,6 +386,7 @@ def test_files_folders_pages_and_functions_can_be_checked(tmp_path):
     own = Path(__file__).read_text(encoding="utf-8").splitlines()
     assert own[report[0].line - 1].strip() == "return v_B + v_E"
     assert arc.check_frames(arc.compile(faulty)) == report
+    assert report[0] in arc.check_frames(sys.modules[__name__])
     assert arc.check_frames("v_B + v_E")[0].file == "<source>"
     assert isinstance(report, arc.FrameReport) and not report.ok
     assert str(arc.check_frames("x = 1")) == "nothing to report for 1 source"

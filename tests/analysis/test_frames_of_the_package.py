@@ -29,3 +29,10 @@ def test_everything_else_is_silent():
     pages = sorted((ROOT / "docs").rglob("*.md"))
     report = arc.check_frames([p for p in [*others, *pages] if p.exists()])
     assert report.ok, str(report)
+
+
+@pytest.mark.long
+def test_the_models_of_the_tests_are_silent():
+    folders = [f for f in (ROOT / "tests").iterdir() if f.is_dir() and f.name != "analysis"]
+    report = arc.check_frames(sorted(folders))
+    assert report.ok, str(report)

@@ -15,11 +15,13 @@ from typing import Any
 
 from archimedes.analysis.findings import Finding, Report
 from archimedes.analysis.frames.flow import Checker
-from archimedes.analysis.frames.modules import Module, Project
+from archimedes.analysis.frames.modules import INSTALLED, Module, Project
+from archimedes.analysis.frames.names import parse_name
 
 __all__ = ["FrameReport", "check_frames"]
 
 _IGNORE = re.compile(r"#\s*frames:\s*ignore\b")
+_SUFFIXED = re.compile(r"\w+_[A-Z]\w*")
 _FENCE = re.compile(r"^( *)```\s*(\w*)")
 #: A file with longer lines or more text is generated data, not a model.
 MOST_BYTES = 20_000_000
@@ -48,9 +50,9 @@ def check_frames(target: Any) -> FrameReport:
 
     Parameters
     ----------
-    target : str, path, function, class or list of them
-        A Python file, a Markdown page with Python blocks, a folder, source text, or a function or
-        class whose source is read. Files of a list see each other's functions.
+    target : str, path, function, class, module or list of them
+        A Python file, a Markdown page with Python blocks, a folder, source text, or a function,
+        class or module whose source is read. Files of a list see each other's functions.
 
     Returns
     -------
@@ -68,24 +70,26 @@ def check_frames(target: Any) -> FrameReport:
     project, checker = Project(), Checker()
     findings: list[Finding] = []
     modules: list[tuple[Module, str]] = []
+    count = 0
     project.roots = [Path(t) for t in targets if is_folder(t)]
     for path, text, first in sources(targets, findings):
         name = str(path) if path is not None else "<source>"
         tree = parse(text, name, findings)
-        if tree is not None:
-            if first > 1:
-                ast.increment_lineno(tree, first - 1)
-            try:
-                module = project.add(path, tree, text)
-            except RecursionError:
-                findings.append(Finding(name, 1, TOO_DEEP, kind="frames"))
-                continue
-            module.given = True
-            modules.append((module, text if first == 1 else "\n" * (first - 1) + text))
+        count += tree is not None
+        if tree is None or not any(map(parse_name, set(_SUFFIXED.findall(text)))):
+            continue  # nothing in it has a frame
+        if first > 1:
+            ast.increment_lineno(tree, first - 1)
+        try:
+            module = project.add(path, tree, text)
+        except RecursionError:
+            findings.append(Finding(name, 1, TOO_DEEP, kind="frames"))
+            continue
+        module.given = True
+        modules.append((module, text if first == 1 else "\n" * (first - 1) + text))
     for module, text in modules:
         ignored = ignored_lines(text, module.tree)
         findings += [f for f in checker.check(module) if f.line not in ignored]
-    count = len(modules)
     return FrameReport(findings, about=f"{count} source{'s' if count != 1 else ''}")
 
 
@@ -108,18 +112,25 @@ def sources(targets: list[Any], findings: list[Finding]) -> Iterator[tuple[Path 
             path = Path(target)
             if path.is_dir():
                 for file in sorted(path.rglob("*.py")):
-                    if not any(part.startswith(".") for part in file.relative_to(path).parts):
+                    if not any(is_skipped(part) for part in file.relative_to(path).parts):
                         yield from read(file, findings)
             elif path.exists():
                 yield from read(path, findings)
             else:
                 raise FileNotFoundError(f"check_frames: {path}: no such file")
+        elif inspect.ismodule(target) and getattr(target, "__file__", None):
+            yield from read(Path(str(target.__file__)), findings)
         elif isinstance(target, (Callable, type)):  # type: ignore[arg-type]
             yield source_of(target)
         else:
             raise TypeError(
                 f"check_frames takes a file, a folder, source text or a function, got {target!r}"
             )
+
+
+def is_skipped(part: str) -> bool:
+    """Return whether a folder holds what others wrote: hidden ones, and installed packages."""
+    return part.startswith(".") or part in (*INSTALLED, "node_modules")
 
 
 def looks_like_path(text: str) -> bool:
