@@ -41,7 +41,7 @@ const keyName = (key) => KEYS[key] || (key.length === 1 ? key.toUpperCase() : ke
 function makeKnobs() {
   const box = element("section");
   box.id = "knobs";
-  document.getElementById("charts").prepend(box);
+  if (seen) $("charts").prepend(box); else $("app").insertBefore(box, $("charts"));
   const buttons = element("div", box);
   buttons.className = "pulses";
   for (const knob of knobs) {
