@@ -51,6 +51,8 @@ def _run_blocks(page: Path, pictures: Path | None) -> list[Output]:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             _run(block, str(page), module.__dict__)
+        if block.interactive and "WebAssembly" not in _saved_text():
+            raise AssertionError(f"{page}:{block.line}: the block saves no interactive page")
         drawn = _open_figures(f"{page.stem}_{number}", pictures)
         scenes = _saved_pages(f"{page.stem}_{number}", pictures)
         outputs.append(Output(printed.getvalue(), drawn, scenes))
@@ -134,6 +136,11 @@ def _open_figures(name: str, folder: Path | None) -> list[str]:
     )
     pyplot.close("all")
     return names
+
+
+def _saved_text() -> str:
+    """Return the text of the pages in the current folder."""
+    return "".join(page.read_text("utf-8") for page in Path().glob("*.html"))
 
 
 def _saved_pages(name: str, folder: Path | None) -> list[str]:

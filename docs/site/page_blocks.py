@@ -3,6 +3,7 @@
 A block that begins with the line "```python" is run as part of its page. Words behind it say more:
 
 - ``raises``: it ends in an error, whose message is shown;
+- ``interactive``: it saves an interactive page, which is shown behind it;
 - ``needs=gcc,mujoco``: it is run where these programs, or modules, are found.
 
 Anything else in the same fences ("```text", "```c", "```py") is only shown.
@@ -21,7 +22,7 @@ __all__ = ["PAGES", "ROOT", "Block", "blocks_of", "missing", "source_pages"]
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WORD = re.compile(r"raises|needs=[\w,.-]+")
+WORD = re.compile(r"raises|interactive|needs=[\w,.-]+")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Block:
     end: int
     raises: bool = False
     needs: tuple[str, ...] = ()
+    interactive: bool = False
 
 
 def blocks_of(text: str) -> Iterator[Block]:
@@ -47,7 +49,9 @@ def blocks_of(text: str) -> Iterator[Block]:
         if unknown := [w for w in words if not WORD.fullmatch(w)]:
             raise ValueError(f"line {line - 1}: a block of Python says {unknown[0]!r}")
         needs = [n for w in words if w.startswith("needs=") for n in w[6:].split(",")]
-        yield Block(found[2], line, found.end(), "raises" in words, tuple(needs))
+        yield Block(
+            found[2], line, found.end(), "raises" in words, tuple(needs), "interactive" in words
+        )
 
 
 def missing(needs: Sequence[str]) -> list[str]:

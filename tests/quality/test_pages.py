@@ -26,11 +26,14 @@ def has_run(path) -> bool:
     "archimedes",
     "casadi",
     "control",
+    "environment",
+    "estimation",
     "f16_autopilot",
     "filter_to_cortex_m",
     "getting_started",
     "jax",
     "matlab",
+    "multibody",
     "noise_and_campaigns",
     "numpy_scipy",
     "optimal_landing",
@@ -49,6 +52,12 @@ def test_blocks_run(page, tmp_path, monkeypatch):
     matplotlib.use("agg")
     run_blocks(page)
     pyplot.close("all")
+
+
+def test_ten_pages_have_a_model_to_play_with():
+    """Blocks marked ``interactive`` save a page that has the model in it, or they fail."""
+    pages = {p for p in PAGES if any(b.interactive for b in blocks_of(p.read_text("utf-8")))}
+    assert len(pages) >= 10, sorted(page.stem for page in pages)
 
 
 def test_every_page_opens_with_what_it_is_for():
