@@ -47,7 +47,7 @@ def test_the_f16_recovers_as_published():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["AT1", "AT52", "AT6b", "CC3"])
+@pytest.mark.parametrize("name", ["AT1", "AT6b", "CC3"])
 def test_requirements_of_the_competition_are_falsified(name):
     found = {case[0]: case[1:] for case in falsification.cases()}
     model, requirement, ranges = found[name]

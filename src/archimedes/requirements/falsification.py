@@ -13,6 +13,7 @@ more.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import check_callable, check_choice, check_whole
-from archimedes.display import axis_label, brief, number
+from archimedes.display import brief, number
 from archimedes.errors import ArchimedesError
 from archimedes.function import compile as compile_function
 from archimedes.function import grad, vmap
@@ -122,7 +123,8 @@ class Falsification:
         leaves, treedef = tree.flatten(self.arguments)
         for path, leaf in zip(treedef.paths(""), leaves):
             shown = leaf.u if isinstance(leaf, InputSeries) else leaf
-            lines.append(f"  {axis_label(path.lstrip('.') or 'argument')}: {brief(shown)}")
+            name = re.sub(r"^\['(\w+)'\]", r"\1", path).lstrip(".") or "argument"
+            lines.append(f"  {name}: {brief(shown)}")
         lines = (
             lines if len(lines) <= 20 else [*lines[:19], f"  ... {len(lines) - 19} more arguments"]
         )
