@@ -30,6 +30,13 @@ MOST_BYTES = 20_000_000
 class FrameReport(Report):
     """Findings of `check_frames`, in the order of their lines; empty where all frames agree.
 
+    Parameters
+    ----------
+    findings : iterable of Finding, optional
+        What was found; nothing by default.
+    about : str, optional
+        What was checked, for the line that is printed where there is nothing to report.
+
     Examples
     --------
     >>> import archimedes as arc
