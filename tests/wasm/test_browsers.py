@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.system.programs import find_program
 from archimedes.viewer.browser import Browser
 
 from ..embedded.toolchain import needs
@@ -18,7 +19,9 @@ from .checking import Case, differences
 from .travellers import NAMES, traveller
 
 pytestmark = pytest.mark.long
-CHROMIUM, FIREFOX = needs("chromium"), needs("firefox-esr")
+CHROMIUM = needs("chromium")
+#: Not every system has a package of it.
+FIREFOX = pytest.mark.skipif(find_program("firefox-esr") is None, reason="needs firefox-esr")
 BROWSERS = [
     pytest.param(run_in_chromium, marks=CHROMIUM, id="chromium"),
     pytest.param(run_in_firefox, marks=FIREFOX, id="firefox"),
