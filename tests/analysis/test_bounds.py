@@ -156,6 +156,34 @@ def test_ends_of_tables_are_found():
     assert finding.message.startswith("a table from 0 to 4 may be left: it is read from")
 
 
+def test_ends_of_short_tables_and_of_interp_are_found():
+    short = arc.interpolant([[0.0, 1.0, 2.0]], [0.0, 1.0, 4.0])
+    for f in (lambda x: short(x), lambda x: np.interp(x, [0.0, 1.0, 2.0], [0.0, 1.0, 4.0])):
+        compiled = arc.compile(f)
+        assert compiled.bounds({"x": (0.5, 2.0)}).ok
+        for beyond in ((0.5, 3.0), (-1.0, 1.0)):
+            assert "table end" in {g.kind for g in compiled.bounds({"x": beyond}).findings}
+
+
+def test_a_clock_in_a_loop_is_known_exactly():
+    def run(x):
+        def step(c):
+            return c[0] + 0.1, 0.9 * c[1]
+
+        return arc.while_loop(lambda c: c[0] < 0.95, step, (0.0, x))
+
+    bounds = arc.compile(run).bounds({"x": (1.0, 2.0)}, boxes=4)
+    assert bounds.lower[0] == bounds.upper[0] == arc.compile(run)(1.0)[0]
+    assert bounds.upper[1] < 0.71
+
+
+def test_lists_hold_ranges_and_text_is_no_range():
+    product = arc.compile(lambda x: x[0] * x[1])
+    assert float(product.bounds({"x": [(0.0, 1.0), (2.0, 3.0)]}).upper) == 3.0
+    with pytest.raises(TypeError, match="no number in ranges='abc'"):
+        arc.compile(lambda x: x).bounds("abc")
+
+
 def test_rows_and_contains():
     f = arc.compile(lambda x: (x + 1.0, {"y": np.stack([x, -x])}), return_names=("a", "b"))
     bounds = f.bounds({"x": (0.0, 2.0)})

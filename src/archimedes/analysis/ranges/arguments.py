@@ -60,7 +60,8 @@ class Arguments(NamedTuple):
 
 
 def _is_number(x: object) -> bool:
-    if isinstance(x, (list, tuple)):
+    """Return whether something is a number or an array of them; tuples are ranges, or arguments."""
+    if isinstance(x, list):
         return len(x) > 0 and all(map(_is_number, x))
     return isinstance(x, (int, float, np.ndarray, np.generic)) and not isinstance(x, bool)
 
@@ -141,7 +142,10 @@ def read_arguments(
     values = signature.bind(*high_args)
     fixed = signature.fixed(values)
     highs = tree.leaves(tuple(v for k, v in values.items() if k not in fixed))
-    return Arguments(recording, _ends(recording, names, leaves, highs), names)
+    ends = _ends(recording, names, leaves, highs)
+    if values and not ends.size and not any(spec.traced for spec in recording.leaves):
+        raise TypeError(f"bounds of {compiled.name}: no number in ranges={ranges!r}; {_FORM}")
+    return Arguments(recording, ends, names)
 
 
 def _by_name(compiled: Compiled, ranges: Any) -> dict[str, Any]:
@@ -153,7 +157,7 @@ def _by_name(compiled: Compiled, ranges: Any) -> dict[str, Any]:
         if p.default is p.empty and p.name in compiled.signature.known
     ]
     what = f"bounds of {compiled.name}{compiled.signature.parameters}"
-    if isinstance(ranges, Mapping) and {*ranges} <= compiled.signature.known and ranges:
+    if isinstance(ranges, Mapping) and {*ranges} <= compiled.signature.known:
         missing = [name for name in needed if name not in ranges]
         if missing:
             raise TypeError(f"{what}: no range for {', '.join(missing)}; {_FORM}")
@@ -162,7 +166,7 @@ def _by_name(compiled: Compiled, ranges: Any) -> dict[str, Any]:
             for name in compiled.signature.parameters.parameters
             if name in ranges
         }
-    if len(known) == 1 and len(needed) <= 1:
+    if known and (len(known) == 1 or (len(needed) == 1 and _is_range(ranges))):
         alone = type(ranges) is tuple and len(ranges) == 1
         return {known[0]: ranges[0] if alone else ranges}
     if isinstance(ranges, (tuple, list)) and len(needed) <= len(ranges) <= len(known):

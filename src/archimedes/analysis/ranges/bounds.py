@@ -102,10 +102,9 @@ no table end is met, no integer overflow, everything is known
 
     def rows(self) -> list[tuple[str, float, float, bool]]:
         """Return name, lower and upper end, and whether it may be nan, of each number."""
-        columns = [
-            np.concatenate([np.ravel(x) for x in tree.leaves(part)] or [np.zeros(0)])
-            for part in (self.lower, self.upper, self.nan)
-        ]
+        parts = zip(*(tree.leaves(part) for part in (self.lower, self.upper, self.nan)))
+        numbers = [leaf for leaf in parts if _is_number(leaf[0])]
+        columns = [np.concatenate([np.ravel(x) for x in c]) for c in zip(*numbers)]
         return [
             (name, low.item(), high.item(), bool(nan))
             for name, low, high, nan in zip(self.names, *columns)
@@ -123,6 +122,7 @@ no table end is met, no integer overflow, everything is known
         return all(
             bool(np.all(((low <= x) & (x <= high)) | (np.isnan(x) & nan)))
             for x, low, high, nan in zip(*parts)
+            if _is_number(low)
         )
 
     def __str__(self) -> str:
@@ -141,6 +141,10 @@ no table end is met, no integer overflow, everything is known
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _is_number(leaf: Any) -> bool:
+    return np.asarray(leaf).dtype.kind in "fib"
 
 
 def format_outward(number: float, sign: int, digits: int = 8) -> str:
@@ -267,15 +271,18 @@ def _result(recording: Recording, ranges: Ranges, part: int, float32: bool) -> A
 
 
 def _names(recording: Recording, return_names: Sequence[str] | None) -> tuple[str, ...]:
-    paths = []
-    for path in recording.out_tree.paths("result"):
+    paths, outs = [], []
+    for path, out in zip(recording.out_tree.paths("result"), recording.outs):
+        if not out.spec.traced and not _is_number(out.spec.value):
+            continue
         for k, own in enumerate(return_names or ()):
             head = f"result[{k}]"
             if path == head or path.startswith((f"{head}.", f"{head}[")):
                 path = own + path[len(head) :]
                 break
         paths.append(path)
-    return tuple(_numbers(paths, recording.outs))
+        outs.append(out)
+    return tuple(_numbers(paths, outs))
 
 
 def find_problems(

@@ -240,21 +240,21 @@ def _while(s: Sweep, region: While, values: Values) -> Values:
     start = np.zeros((s.count, *(1,) * s.trail), dtype=bool)
     # Boxes that may be running, boxes that may have ended, and with what.
     running, ended, results = _Mask(s, ~start), _Mask(s, start), carry
-    cost = max(1, _cost(region.body) + _cost(region.condition))
+    before = s.evaluated
 
     def collect(ends: Array) -> None:
         """Add the values of now to the results of boxes that may end."""
         nonlocal results, ended
-        before = ended.now()
+        already = ended.now()
         results = [
-            choose(before & ~ends, ~before, s.to_current(old), s.to_current(new))
+            choose(already & ~ends, ~already, s.to_current(old), s.to_current(new))
             for old, new in zip(results, carry)
         ]
         _stamp(s, results)
-        ended = _Mask(s, before | ends)
+        ended = _Mask(s, already | ends)
 
     for rounds in range(region.limit):
-        if rounds * cost > s.unroll:
+        if s.evaluated - before > s.unroll or (rounds and _is_lost(s, running.now(), carry)):
             carry = _settled(s, region, carry, shared)
             break
         (test,) = _run_where(s, running.now(), region.condition, [*carry, *shared])
@@ -266,6 +266,17 @@ def _while(s: Sweep, region: While, values: Values) -> Values:
         carry = _run_where(s, running.now(), region.body, [*carry, *shared])
     collect(running.now())
     return results
+
+
+def _is_lost(s: Sweep, running: Array, carry: Values) -> bool:
+    """Return whether nothing is known of any number in every box that is still running."""
+    lost, numbers = np.ones(running.shape, dtype=bool), 0
+    for value in map(s.to_current, carry):
+        if value.form is not None or value.nan is not None or np.isinf(value.ends).any():
+            unknown = (value.low == -INF) & (value.high == INF)
+            if unknown.ndim == running.ndim:
+                lost, numbers = lost & unknown, numbers + 1
+    return numbers > 0 and bool(lost[running].all())
 
 
 def _settled(s: Sweep, region: While, carry: Values, shared: Values) -> Values:

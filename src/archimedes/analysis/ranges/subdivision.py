@@ -31,8 +31,8 @@ _SPLIT_BOXES = 512
 _TRIED = 64
 #: An overestimation that is not worth more boxes, as a share of the sampled range.
 _TIGHT = 0.02
-#: Operations that loops may take in a sweep.
-UNROLL = 200_000
+#: Operations that loops may take in a sweep, and after which boxes are no longer halved.
+UNROLL, _ENOUGH = 30_000, 60_000
 
 
 class Ranges(NamedTuple):
@@ -101,7 +101,7 @@ class _Subdivision:
         narrow = np.isfinite(ends).all(axis=0) & (ends[0] < ends[1])
         #: Inputs that can be halved.
         self.free = np.flatnonzero(narrow & floats)
-        self.used = 0
+        self.used = self.evaluated = 0
 
     # ---- one sweep ---------------------------------------------------------------------
 
@@ -131,6 +131,7 @@ class _Subdivision:
             else:
                 values.append(sweep.input(inputs[:, k], is_float(kind)))
         outs = sweep.run(self.graph, values)
+        self.evaluated += sweep.evaluated
         origin = np.arange(count)
         for narrowing in sweep.history:
             origin = origin[narrowing.parents]
@@ -165,7 +166,7 @@ class _Subdivision:
         if len(self.free) and self.graph.outputs and self.budget > 1:
             weights = self._try_halving(root)
             inner = self._sample()
-            while self.used < self.budget:
+            while self.used < self.budget and self.evaluated < _ENOUGH:
                 worst = self._worst(frontier, inner, (self.budget - self.used + 1) // 2)
                 if not len(worst):
                     break

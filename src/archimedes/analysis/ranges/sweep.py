@@ -25,7 +25,7 @@ from archimedes.analysis.ranges.values import (
     take,
     whole_range,
 )
-from archimedes.graph.dtypes import F32, F64, I64, length_of
+from archimedes.graph.dtypes import DTYPES, F32, F64, I64, length_of
 from archimedes.graph.ops import (
     BLOCK,
     CODES,
@@ -105,19 +105,28 @@ def _searched_tables(g: Graph, live: Sequence[int]) -> dict[int, list[tuple[floa
     been clamped to the ends of the grid before.
     """
     found: dict[int, list[tuple[float, float]]] = {}
+    compared = [i for i in live if g.op[i] in (CODES["lt"], CODES["le"])]
     for i in live:
-        if g.op[i] not in (CODES["lt"], CODES["le"]):
+        if g.op[i] not in (CODES["lt"], CODES["le"], _SUB):
             continue
         for entry, value in ((g.a[i], g.b[i]), (g.b[i], g.a[i])):
-            if g.op[entry] != LOOKUP:
+            if g.op[entry] != LOOKUP or g.op[value] == LOOKUP:
                 continue
             table = g.tables[g.b[entry]]
             if table.dtype.kind != "f" or len(table) < 2 or not (np.diff(table) > 0.0).all():
                 continue
-            ends = float(table[0]), float(table[-1])
-            argument = _before_clamping(g, value, ends)
-            if ends not in found.setdefault(argument, []):
-                found[argument].append(ends)
+            first, last = float(table[0]), float(table[-1])
+            if g.op[i] == _SUB:
+                # The distance from an entry that was found by comparing the same value.
+                tests = [j for j in compared if value in (g.a[j], g.b[j])]
+                if not g.dependents(tests)[g.a[entry]]:
+                    continue
+                # The last point of a grid need not be in the table of where cells begin.
+                beyond = [g.value[g.a[j]] for j in tests if g.a[j] in g.value and g.b[j] == value]
+                last = min([c for c in beyond if c > last], default=last)
+            argument = _before_clamping(g, value, (first, last))
+            if (first, last) not in found.setdefault(argument, []):
+                found[argument].append((first, last))
     return found
 
 
@@ -159,6 +168,8 @@ class Sweep:
         self.trail = 0
         self.problems: list[tuple[int, Problem]] = []
         self.muted = False
+        #: Operations so far.
+        self.evaluated = 0
         self.graph, self.node = Graph(), 0
         self.lines: Lines = ()
         self.kind = self.operand_kind = F64
@@ -335,6 +346,7 @@ class Sweep:
         count = OPERANDS[code]
         if count == 0:
             return self._structural(g, i, code, v, inputs)
+        self.evaluated += 1
         ids = (g.a[i], g.b[i], g.c[i])[:count]
         operands = []
         for j in ids:
@@ -343,6 +355,10 @@ class Sweep:
             operands.append(v[j])
         self.kind, self.operand_kind = g.dtype[i], g.dtype[g.a[i]]
         self.unit = UNITS.get(self.kind, 0.0)
+        folded = None if self.division_error else _fold(code, self.operand_kind, operands)
+        if folded is not None:
+            folded.version = self.version
+            return folded
         name = _COMPARISONS.get(code)
         if name is not None and not self.trail and not self.muted:
             value = self._compare(v, i, name, *ids)
@@ -539,6 +555,23 @@ class Sweep:
             value.version = self.version
             values.append(value)
         return values
+
+
+def _fold(code: int, kind: int, operands: Sequence[Value]) -> Value | None:
+    """Return what is computed of known numbers: one number, with its rounding error.
+
+    None where it is not finite, so that the reason is noted, or where an operand is not known.
+    """
+    if code == _SELECT or not all(v.nan is None and v.is_point for v in operands):
+        return None
+    if any((np.signbit(v.low) != np.signbit(v.high)).any() for v in operands):
+        return None  # zeros of either sign
+    function: Any = TABLE[code].numpy
+    result = np.asarray(function(*(v.low.astype(DTYPES[kind]) for v in operands)))
+    y = result.astype(np.float64)
+    if not np.isfinite(y).all() or (result.dtype.kind == "i" and (np.abs(y) > 2.0**53).any()):
+        return None
+    return Value(np.stack([y, y]))
 
 
 def _offset(g: Graph, i: int) -> tuple[int, int]:
