@@ -49,7 +49,6 @@ class Frame:
         self.segments: list[Segment] = []
         #: The frames of functions that are called while this one is in use.
         self.callees: list[Frame] = []
-        self.address = 0
         #: Arrays that are used again, by what for.
         self.buffers: dict[Any, Any] = {}
         self._free: list[Segment] = []

@@ -50,7 +50,7 @@ class WasmLanes(Wasm):
 
     def spell(self, f: Function, name: str, dtype: int, operands: Sequence[str]) -> str:
         """Write an op on both lanes."""
-        if name in LANE_OPERATIONS and not (name == "select" and not operands):
+        if name in LANE_OPERATIONS:
             return LANE_OPERATIONS[name](f, dtype, *operands)
         return by_lane(f, name, dtype, operands)
 

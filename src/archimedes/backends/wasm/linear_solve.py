@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from archimedes.backends.wasm.functions import Frame, Function
+from archimedes.backends.wasm.functions import Function
 from archimedes.backends.wasm.operations import KINDS
 from archimedes.graph.dtypes import F64
 
-if TYPE_CHECKING:
-    from archimedes.backends.wasm.module import Module
 
-
-def write_solver(module: Module, dtype: int) -> Function:
+def write_solver(dtype: int, f: Function) -> None:
     """Write the function of a matrix, its size n and the number m of right-hand sides.
 
     The matrix has n rows of n + m numbers, right-hand sides last, which solutions replace.
     """
-    f = Function(module, Frame())
     start, n, m = (f.parameter("i32") for _ in range(3))
     kind, size = KINDS[dtype], 8 if dtype == F64 else 4
     item = f.constant("i32", size)
@@ -77,5 +71,3 @@ def write_solver(module: Module, dtype: int) -> Function:
         with f.count(square, width, size) as c:
             to = add(row, c)
             store(to, f.op(f"{kind}.div", load(to), diagonal))
-    module.finish(f)
-    return f

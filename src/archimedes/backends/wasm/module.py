@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -83,7 +84,6 @@ class Module:
         self._constants: dict[tuple[str, bytes], str] = {}
         self._tables: dict[bytes, Segment] = {}
         self._interface: list[Segment] = []
-        self._solvers: dict[int, Function] = {}
         self._helpers: dict[str, Function] = {}
 
     # ---- what functions share --------------------------------------------------------------
@@ -131,9 +131,7 @@ class Module:
 
     def solver(self, dtype: int) -> Function:
         """Return the function that solves linear equations in a dtype."""
-        if dtype not in self._solvers:
-            self._solvers[dtype] = write_solver(self, dtype)
-        return self._solvers[dtype]
+        return self.helper(f"solve {dtype}", partial(write_solver, dtype))
 
     def helper(self, name: str, write: Callable[[Function], None]) -> Function:
         """Return a small function that is written once."""
