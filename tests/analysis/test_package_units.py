@@ -17,8 +17,8 @@ from tests.analysis.package_units import (
 )
 
 #: At least so many functions of each package are checked.
-LEAST = {"spatial": 150, "environment": 110, "multibody": 250, "vehicles": 110, "control": 120}
-LEAST |= {"observers": 30}
+LEAST = {"spatial": 150, "environment": 110, "multibody": 250, "vehicles": 90}
+LEAST |= {"control.blocks": 15, "observers": 30}
 
 
 @pytest.mark.long

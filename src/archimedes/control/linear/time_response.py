@@ -78,6 +78,10 @@ class Response:
     kind: str = field(static=True, default="forced")
     discrete: bool = field(static=True, default=False)
 
+    def field_units(self) -> dict[str, str]:
+        """Return that the unit of time is that of the system's matrices, seconds as a rule."""
+        return {"t": "?"}
+
     def __iter__(self) -> Iterator[Array]:
         return iter((self.t, self.y))
 
