@@ -43,6 +43,7 @@ PACKAGES = {
     "archimedes.sysid": "Models from measured data",
     "archimedes.optimize": "Minima, quadratic programs, fits, roots, optimal control",
     "archimedes.optimize.collocation": "Nodes, weights and matrices of polynomials",
+    "archimedes.requirements": "Requirements in temporal logic, falsification",
     "archimedes.analysis": "Units, frames, digits: models that check themselves",
     "archimedes.random": "Random numbers as functions of keys",
     "archimedes.special": "Special functions",

@@ -146,11 +146,29 @@ class Requirement:
         return (first if lower is upper else np.broadcast_to(lower[..., 0], shape)[()]), first
 
     def bounds(self, run: Run, times: np.ndarray) -> Bounds:
-        """Return lower and upper bound of the robustness at some times (m,) of a run."""
+        """Return lower and upper bound of the robustness at some times of a run.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        times : array (m,)
+            Times within the run, increasing.
+        """
         raise NotImplementedError
 
     def critical(self, run: Run, time: float, side: int) -> tuple[Comparison, float]:
-        """Return the comparison and the time that decide a bound, 0 the lower and 1 the upper."""
+        """Return the comparison and the time that decide a bound.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        time : float
+            Time at which the requirement is evaluated.
+        side : int
+            Which bound: 0 the lower, 1 the upper one.
+        """
         raise NotImplementedError
 
     @property
