@@ -24,6 +24,7 @@ def has_run(path) -> bool:
 
 @pytest.mark.long_cases(
     "archimedes",
+    "bounds",
     "casadi",
     "control",
     "environment",
@@ -32,16 +33,23 @@ def has_run(path) -> bool:
     "filter_to_cortex_m",
     "getting_started",
     "jax",
+    "live_pages",
     "matlab",
     "multibody",
     "noise_and_campaigns",
     "numpy_scipy",
     "optimal_landing",
+    "optimize",
     "pendulum_to_flight_computer",
+    "plots",
+    "precision",
+    "random",
     "robot_arm",
     "simulation",
     "six_degrees_of_freedom",
+    "time_series",
     "vehicles",
+    "viewer",
 )
 @pytest.mark.parametrize("page", OTHERS, ids=lambda p: p.stem)
 def test_blocks_run(page, tmp_path, monkeypatch):
