@@ -39,6 +39,7 @@ function showKnob(knob) {
 const KEYS = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" };
 const keyName = (key) => KEYS[key] || (key.length === 1 ? key.toUpperCase() : key);
 function makeKnobs() {
+  if (!knobs.length) return;
   const box = element("section");
   box.id = "knobs";
   if (seen) $("charts").prepend(box); else $("app").insertBefore(box, $("charts"));
@@ -50,10 +51,10 @@ function makeKnobs() {
     if (knob.kind !== "slider") {
       if (knob.kind === "switch") {
         knob.input = element("input", row);
-        knob.input.type = "checkbox";
+        Object.assign(knob.input, { type: "checkbox", name: knob.name });
         knob.input.addEventListener("change", () => { setKnob(knob, knob.input.checked ? knob.high : knob.low); keepLink(); });
       } else {
-        row.type = "button";
+        Object.assign(row, { type: "button", name: knob.name });
         row.addEventListener("click", () => { startPulse(knob); row.blur(); });
       }
       element("span", row, knob.label);
@@ -67,7 +68,7 @@ function makeKnobs() {
     if (knob.keys.length) element("kbd", head, knob.keys.map(keyName).join(" "));
     knob.input = element("input", row);
     knob.said = element("output", row);
-    Object.assign(knob.input, { type: "range", min: knob.low, max: knob.high, step: "any", value: knob.now });
+    Object.assign(knob.input, { type: "range", name: knob.name, min: knob.low, max: knob.high, step: "any", value: knob.now });
     knob.input.setAttribute("aria-label", knob.label);
     knob.input.addEventListener("input", () => { setKnob(knob, parseFloat(knob.input.value)); keepLink(); });
     for (const end of ["pointerup", "pointercancel", "change"]) {
