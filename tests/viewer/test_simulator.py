@@ -224,8 +224,11 @@ def test_an_explorer_says_what_it_needs():
     made = Explorer(
         lambda p: (t, {"y_1": p["a"] * t, "both": np.stack([t, t], axis=1)}), {"a": 2.0}
     )
-    assert [(c["title"], len(c["starts"])) for c in made.charts(0)] == [("both", 2), ("y 1", 1)]
-    np.testing.assert_array_equal(made.curves(np.array([3.0]))[-5:], 3.0 * t)
+    assert [(c["title"], len(c["starts"])) for c in made.charts(0)] == [("y 1", 1), ("both", 2)]
+    np.testing.assert_array_equal(made.curves(np.array([3.0]))[5:10], 3.0 * t)
+    named = Explorer(lambda p: (t, {"angle (rad)": {"truth": t, "seen": p * t}}), 1.0)
+    (chart,) = named.charts(0)
+    assert (chart["title"], chart["labels"]) == ("angle (rad)", ["truth", "seen"])
     with pytest.raises(ValueError, match="must return a pair, the abscissa"):
         Explorer(lambda p: {"y": t}, {"a": 1.0})
     with pytest.raises(ValueError, match=r"curves over 5 points have shapes \(5,\) or"):
@@ -258,3 +261,15 @@ def test_a_key_of_random_numbers_keeps_its_bits():
         x = walk(0.0, x)
     found = model.run(5)
     assert found["x"] == x["x"] and found["key"].tobytes() == np.asarray(x["key"]).tobytes()
+
+
+def test_outputs_are_charts_in_the_order_written():
+    def outputs(t, x, u, p):
+        return {"z (m)": x[0], "both": {"rate": x[1], "angle": x[0]}, "row": x}
+
+    model = pendulum(outputs=outputs)
+    charts = view(model, interactive=True).interactive.charts.values()
+    found = [(c["title"], c["labels"]) for c in charts]
+    assert found == [("z (m)", [""]), ("both", ["rate", "angle"]), ("row", ["[0]", "[1]"])]
+    s, c = model.rows()
+    np.testing.assert_array_equal(model.show(0.0, s, c), [1.0, 0.0, 1.0, 1.0, 0.0])

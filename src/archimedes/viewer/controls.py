@@ -101,7 +101,7 @@ def describe_control(
     _, units = for_reading(np.array([control.low, control.high, value]), own)
     return {
         "name": name,
-        "label": control.label or name,
+        "label": control.label or name.replace("_", " "),
         "units": units,
         "per": 1.0 if units == own else float(np.rad2deg(1.0)),
         "kind": control.kind,

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from archimedes import tree
 from archimedes.checks import as_array, check_callable
 from archimedes.display import Readable, for_reading
-from archimedes.simulate.trajectory.columns import LeafLabel, component_names, label_leaves
+from archimedes.simulate.trajectory.columns import component_names
 from archimedes.typing import Array, Tree
 from archimedes.viewer.controls import choose_controls
-from archimedes.viewer.simulator import MOST_LINES, Row, as_floats
+from archimedes.viewer.simulator import MOST_LINES, Row, as_floats, lines_of
 
 __all__ = ["Explorer"]
 
@@ -28,7 +27,8 @@ class Explorer(Readable):
     ----------
     func : callable
         ``func(p)``, which returns a pair: the abscissa (m,) and a struct or dict of curves over it,
-        (m,) for a chart of one line or (m, k) for one of k lines.
+        (m,) for a chart of one line or (m, k) for one of k lines. A dict within the dict is one
+        chart, whose lines have the names in it.
     parameters : tree
         Parameters at the start.
     controls : mapping, optional
@@ -69,18 +69,19 @@ class Explorer(Readable):
                 "Explorer: func must return a pair, the abscissa (m,) and curves over it: "
                 f"return x, {{'name': y}}; got {type(first).__name__}"
             )
-        leaves = [np.asarray(as_array(leaf)) for leaf in tree.leaves(first)]
-        wrong = [
-            leaf.shape for leaf in leaves if leaf.shape[:1] != leaves[0].shape or leaf.ndim > 2
-        ]
-        if wrong:
-            raise ValueError(
-                f"Explorer: curves over {len(leaves[0])} points have shapes ({len(leaves[0])},) or "
-                f"({len(leaves[0])}, k), got {wrong[0]}"
-            )
-        self.shapes = [leaf.shape for leaf in leaves]
-        curves = label_leaves(tree.structure(first[1]), "y", prefix=False)
-        self.labels = [LeafLabel(x, ""), *curves]
+        self.count = len(first[0])
+        self.groups: list[tuple[str, str, list[str]]] = []
+        for title, units, lines in lines_of(first[1], "y"):
+            labels: list[str] = []
+            for label, leaf in lines:
+                shape = np.shape(leaf)
+                if shape[:1] != (self.count,) or len(shape) > 2:
+                    raise ValueError(
+                        f"Explorer: curves over {self.count} points have shapes ({self.count},) or "
+                        f"({self.count}, k), got {shape} for {title!r}"
+                    )
+                labels += [f"{label}{part}" for part in component_names("", shape[1:])]
+            self.groups.append((title, for_reading(np.zeros(1), units)[1], labels))
 
     def rows(self) -> tuple[None, Array]:
         """Return the row of the controls, with nothing for a state."""
@@ -94,10 +95,12 @@ class Explorer(Readable):
         c : array (m,)
             Row of the controls.
         """
-        parts = []
-        for leaf, label in zip(tree.leaves(self.func(self.row.unpack(c))), self.labels):
-            shown, _ = for_reading(as_array(leaf), label.units)
-            parts.append(np.reshape(np.transpose(shown), (-1,)))
+        x, curves = self.func(self.row.unpack(c))
+        parts = [as_array(x)]
+        for _, units, lines in lines_of(curves, "y"):
+            for _, leaf in lines:
+                shown, _ = for_reading(as_array(leaf), units)
+                parts.append(np.reshape(np.transpose(shown), (-1,)))
         return np.concatenate(parts)
 
     def charts(self, which: int) -> list[dict[str, Any]]:
@@ -108,24 +111,14 @@ class Explorer(Readable):
         which : int
             Number of the explorer in the page.
         """
-        count, at, charts = self.shapes[0][0], self.shapes[0][0], []
-        for shape, label in zip(self.shapes[1:], self.labels[1:]):
-            lines = shape[1] if len(shape) == 2 else 1
-            starts = [at + k * count for k in range(min(lines, MOST_LINES))]
-            at += lines * count
-            names = component_names("", shape[1:])[: len(starts)] if len(shape) == 2 else [""]
-            _, unit = for_reading(np.zeros(1), label.units)
-            chart = {"title": title_of(label.name), "units": unit, "labels": names, "lines": []}
-            charts.append(
-                {**chart, "explorer": which, "count": count, "starts": starts, "axis": self.x}
-            )
+        charts, at = [], self.count
+        for title, units, labels in self.groups:
+            starts = [at + k * self.count for k in range(len(labels))]
+            at += len(labels) * self.count
+            chart = {"title": title, "units": units, "labels": labels[:MOST_LINES], "lines": []}
+            place = {"explorer": which, "count": self.count, "starts": starts[:MOST_LINES]}
+            charts.append({**chart, **place, "axis": self.x})
         return charts
 
     def __repr__(self) -> str:
         return f"Explorer({getattr(self.func, '__qualname__', 'function')})"
-
-
-def title_of(name: str) -> str:
-    """Return the name of a leaf as a person reads it: a key of a dict is the key."""
-    inner = name.removeprefix("y['").removesuffix("']")
-    return inner.replace("_", " ")

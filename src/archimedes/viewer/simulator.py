@@ -9,7 +9,7 @@ bodies, the vectors of all arrows, the lines of all charts).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,12 @@ from archimedes.display import Readable, for_reading
 from archimedes.function import compile, cond
 from archimedes.simulate import Event, Sampled, Trajectory, discretize, odeint
 from archimedes.simulate.problem.inputs import check_sampled
-from archimedes.simulate.trajectory.columns import Column, component_names, tree_columns
+from archimedes.simulate.trajectory.columns import (
+    Column,
+    component_names,
+    label_leaves,
+    tree_columns,
+)
 from archimedes.spatial import RigidBody
 from archimedes.typing import Array, Scalar, Tree
 from archimedes.viewer.actors import Flight, Placing, add_actor
@@ -144,7 +149,7 @@ class Simulator(Readable):
         and its name is shown.
     outputs : callable, optional
         ``outputs(t, x, *args)``: a struct or dict of numbers to draw as charts, with the units of
-        its fields.
+        its fields. A dict within a dict is one chart, whose lines have the names in it.
     charts : sequence of str, optional
         Titles of the charts to show. By default all.
     actor : vehicle, robot or False, optional
@@ -483,17 +488,48 @@ def actor_of(func: Callable[..., Any], x0: Tree) -> Any:
     return RigidBody() if hasattr(motion, "pos") and hasattr(motion, "att") else None
 
 
+class Lines(NamedTuple):
+    """A chart before it is drawn: its title, the unit of its numbers, and its lines by label."""
+
+    title: str
+    units: str
+    lines: list[tuple[str, Any]]
+
+
+def lines_of(value: Tree, root: str) -> list[Lines]:
+    """Return the charts of a tree: one for each leaf, with the units of the structs.
+
+    The entries of a dict are charts in the order in which they were written; an entry that is a
+    dict of arrays is one chart, whose lines have the names in it.
+    """
+    if isinstance(value, Mapping):
+        charts: list[Lines] = []
+        for name, entry in value.items():
+            title = str(name).replace("_", " ")
+            if isinstance(entry, Mapping):
+                charts.append(Lines(title, "", [(str(k), v) for k, v in entry.items()]))
+            elif len(tree.leaves(entry)) == 1 and tree.leaves(entry)[0] is entry:
+                charts.append(Lines(title, "", [("", entry)]))
+            else:
+                inner = lines_of(entry, "")
+                charts += [c._replace(title=f"{title} {c.title}".strip()) for c in inner]
+        return charts
+    labels = label_leaves(tree.structure(value), root, prefix=False)
+    return [
+        Lines(label.name.replace("_", " ").lstrip("."), label.units, [("", leaf)])
+        for leaf, label in zip(tree.leaves(value), labels, strict=True)
+    ]
+
+
 def charts_of(value: Tree, times: Array, root: str) -> list[Chart]:
-    """Return a chart for each leaf of a tree of one sample."""
-    leaves: dict[int, list[Column]] = {}
-    for column in tree_columns(value, 0, root, prefix=False):
-        leaves.setdefault(column.leaf, []).append(column)
+    """Return the charts of a tree of one sample."""
     charts = []
-    for k, leaf in enumerate(tree.leaves(value)):
-        columns, shape = leaves[k][:MOST_LINES], np.shape(leaf)
-        labels = component_names("", shape)[: len(columns)]
-        title = columns[0].name.removesuffix(labels[0]) if shape else columns[0].name
-        flat = np.reshape(as_array(leaf), (-1, 1))[: len(columns)]
-        shown, units = for_reading(flat, columns[0].units)
-        charts.append(Chart(title.replace("_", " "), times, shown, labels, units))
+    for title, units, lines in lines_of(value, root):
+        labels: list[str] = []
+        parts = []
+        for label, leaf in lines:
+            labels += [f"{label}{part}" for part in component_names("", np.shape(leaf))]
+            parts.append(np.reshape(as_array(leaf), (-1, 1)))
+        shown, unit = for_reading(np.concatenate(parts)[:MOST_LINES], units)
+        charts.append(Chart(title, times, shown, labels[:MOST_LINES], unit))
     return charts

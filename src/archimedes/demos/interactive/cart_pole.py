@@ -160,18 +160,18 @@ def page() -> View:
     )
     options: dict[str, Any] = {"dt": DT, "t_end": 20.0, "events": FALLEN}
     hand = Simulator(
-        by_hand, tipped, inputs=Hand(), actor=CartPole("#e8743b"), offset=(1.2, 0.0, 0.0),
+        by_hand, tipped, inputs=Hand(), actor=CartPole(), offset=(1.2, 0.0, 0.0),
         controls={"force": push, "kick": kick}, **options,
         outputs=lambda t, x, u: Shown(x.position, x.angle, u.force),
     )  # fmt: skip
     regulator = Simulator(
-        regulated, tipped, inputs=Kick(), parameters={"gain": 1.0}, actor=CartPole(),
+        regulated, tipped, inputs=Kick(), parameters={"gain": 1.0}, actor=CartPole("#e8743b"),
         sampled=arc.Sampled(update, init=0.0, dt=RATE), **options,
         controls={"kick": kick, "gain": Control(0.1, 3.0, label="gain of the regulator")},
         outputs=lambda t, x, force, u, p: Shown(x.position, x.angle, force),
     )  # fmt: skip
     note = (
-        "Drag the orange cart with the mouse or use the arrow keys; the blue one has LQR at 50 Hz"
+        "Drag the blue cart with the mouse or use the arrow keys; the orange one has LQR at 50 Hz"
     )
     models = {"you": hand, "LQR": regulator}
     shown = view(models, title="Balance the pole", note=note, interactive=True, autoplay=False)

@@ -118,7 +118,8 @@ function drawCharts(t, words = true) {
   for (const chart of charts) {
     const { sheet, data } = chart;
     if (!sheet.clientWidth) continue;
-    const aged = scene.live && performance.now() - (chart.drawn || 0) > (quality < 1 ? 200 : 90);
+    const beyond = scene.live && data.rows.some((row) => row[row.length - 1] < chart.range[0] || row[row.length - 1] > chart.range[1]);
+    const aged = beyond || scene.live && performance.now() - (chart.drawn || 0) > (quality < 1 ? 200 : 90);
     if (aged) { chart.range = rangeOf(data, place(data.times, hooks.window(data)[0])[0]); chart.drawn = performance.now(); }
     if (aged || !chart.X || chart.theme !== theme || chart.w !== sheet.clientWidth || chart.h !== sheet.clientHeight) {
       chart.theme = theme; chart.w = sheet.clientWidth; chart.h = sheet.clientHeight;
