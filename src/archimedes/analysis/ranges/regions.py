@@ -154,12 +154,6 @@ def _within_type(values: Values, kinds: Sequence[int]) -> Values:
     return cut
 
 
-def _cost(body: Graph) -> int:
-    """Return the operations of a body, those of bodies in it as often as they run."""
-    inner = (min(r.runs, 10**9) * sum(map(_cost, r.bodies)) for r in body.regions.values())
-    return len(body.op) + sum(inner)
-
-
 def _scan(s: Sweep, region: Scan, values: Values) -> Values:
     n, count = region.carry, region.slices * region.rows
     carry, slices, shared = values[:n], values[n : n + count], values[n + count :]
@@ -177,23 +171,16 @@ def _scan(s: Sweep, region: Scan, values: Values) -> Values:
                 parts.append(element(value, step))
         return parts
 
-    if region.length * _cost(region.body) <= s.unroll:
-        rows: list[Values] = [[]] * region.length
-        for step in region.steps:
-            outs = s.run(region.body, [*carry, *slice_at(step), *shared])
-            carry, rows[step] = outs[:n], outs[n:]
-    else:
-        every = [_hull_of_steps(region, slices, j) for j in range(region.slices)]
-
-        def run_step(now: Values) -> Values:
-            return _within_type(
-                s.run(region.body, [*now, *every, *shared])[:n], region.body.output_dtypes
-            )
-
-        carry = _within_type(_invariant(s, run_step, carry), region.body.output_dtypes)
-        outs = s.run(region.body, [*carry, *every, *shared])
-        carry = [join(s.to_current(a), b) for a, b in zip(carry, outs[:n])]
-        rows = [outs[n:]] * region.length
+    rows: list[Values] = [[]] * region.length
+    before = s.evaluated
+    for count, step in enumerate(region.steps):
+        if s.evaluated - before > s.unroll:
+            carry, outs = _rest_of_scan(s, region, carry, slices, shared)
+            for later in region.steps[count:]:
+                rows[later] = outs
+            break
+        outs = s.run(region.body, [*carry, *slice_at(step), *shared])
+        carry, rows[step] = outs[:n], outs[n:]
     columns = [[s.to_current(x) for x in column] for column in zip(*rows)]
     carry = [s.to_current(v) for v in carry]
     if region.stacked:
@@ -202,6 +189,21 @@ def _scan(s: Sweep, region: Scan, values: Values) -> Values:
             blocks.append(concatenate(column) if length_of(kind) else stack(column))
         return carry + blocks
     return carry + [x for row in zip(*columns) for x in row]
+
+
+def _rest_of_scan(
+    s: Sweep, region: Scan, carry: Values, slices: Values, shared: Values
+) -> tuple[Values, Values]:
+    """Return what contains the last carry, and the outs of each step, from here on."""
+    n, kinds = region.carry, region.body.output_dtypes
+    every = [_hull_of_steps(region, slices, j) for j in range(region.slices)]
+
+    def run_step(now: Values) -> Values:
+        return _within_type(s.run(region.body, [*now, *every, *shared])[:n], kinds)
+
+    carry = _within_type(_invariant(s, run_step, carry), kinds)
+    outs = s.run(region.body, [*carry, *every, *shared])
+    return [join(s.to_current(a), b) for a, b in zip(carry, outs[:n])], outs[n:]
 
 
 def _hull_of_steps(region: Scan, slices: Values, j: int) -> Value:
