@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["HERE", "Place", "Text", "locate", "sides_of", "stands_in_product"]
 
@@ -287,7 +287,7 @@ def stands_in_product(place: Place, value: float) -> bool:
     if not (_is_number(node.left) or _is_number(node.right)):
         return False
     written = node.left if _is_number(node.left) else node.right
-    numbers = [n.value for n in ast.walk(written) if isinstance(n, ast.Constant)]
+    numbers: list[Any] = [n.value for n in ast.walk(written) if isinstance(n, ast.Constant)]
     if not all(n and _is_simple(n) for n in numbers):  # the 1.2 of 0.5 * 1.2 * v is a density
         return False
     if not isinstance(node.op, (ast.Mult, ast.Div)):
