@@ -276,12 +276,13 @@ def test_functions_are_called_with_vectors_in_their_frames():
         Motor.of(v_E)
         Motor(v_B).torque(v_E)
         drag(*v_E)
+        to_body(v_E, R_BE)
         return drag(R_BE @ v_E) + v_E
     """
     lines_ = textwrap.dedent(text).splitlines()
     first = next(k for k, line in enumerate(lines_) if line.startswith("def f("))
     found = [finding.line - 1 - first for finding in arc.check_frames(textwrap.dedent(text))]
-    assert found == [1, 2, 3, 5, 7, 9, 11, 12, 13, 14, 15, 17]
+    assert found == [1, 2, 3, 5, 7, 9, 11, 12, 13, 14, 15, 17, 18]
 
 
 def test_functions_of_this_package_are_known_by_their_signatures():

@@ -208,6 +208,10 @@ def match(
     result is None where something was reported.
     """
     flow = c.flow
+    for p in [] if library else pairs:
+        if is_swapped(p):
+            flow.report(p.node, messages.wrong_kind(name, p), c.node)
+            return None
     known = [p for p in pairs if isinstance(p.declared, (Vector, Map)) and same_kind(p)]
     mapping: dict[str, str] = {}
     wrong: list[tuple[Pair, str]] = []
@@ -276,6 +280,16 @@ MEANING = {
 
 #: What the letters of this package's own parameters mean.
 OURS = {**MEANING, "E": "ei"}
+
+
+def is_swapped(p: Pair) -> bool:
+    """Return whether a rotation is given for a vector, or a vector for a rotation."""
+    if not isinstance(p.node, (ast.Name, ast.Attribute)):
+        return False
+    if isinstance(p.declared, Vector):
+        return isinstance(p.value, Map) and p.value.style in "RQ" and not p.declared.many
+    plain = isinstance(p.value, Vector) and not p.value.partial
+    return isinstance(p.declared, Map) and p.declared.style == "R" and plain
 
 
 def same_kind(p: Pair) -> bool:

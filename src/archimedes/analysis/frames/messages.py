@@ -17,6 +17,7 @@ __all__ = [
     "two_frames",
     "wrong_argument",
     "wrong_index",
+    "wrong_kind",
     "wrong_map",
     "wrong_operand",
     "wrong_path",
@@ -242,6 +243,16 @@ def wrong_argument(flow: Any, function: str, pair: Any, frame: str) -> str:
     remedy = rotated(flow, text, frame, here)
     meaning = "" if frame == ends(pair.declared)[0] else f", here in {frame}"
     return f"{function} takes {pair.name}{meaning}; {text} is in {here}: meant {remedy}?"
+
+
+def wrong_kind(function: str, pair: Any) -> str:
+    """Explain a rotation in the place of a vector, or the other way round."""
+    text, wanted = (
+        source(pair.node),
+        "a vector" if isinstance(pair.declared, Vector) else "a rotation",
+    )
+    what = "a rotation" if isinstance(pair.value, Map) else "a vector"
+    return f"{function} takes {pair.name}, {wanted}; {text} is {what}: are the arguments swapped?"
 
 
 def wrong_rate(flow: Any, attitude: ast.expr, rate: ast.expr, m: Map, v: Vector) -> str:
