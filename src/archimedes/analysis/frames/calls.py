@@ -656,7 +656,7 @@ FUNCTIONS: dict[str, Callable[[Call], Value]] = {
     **rows("negative positive real abs absolute fabs clip nan_to_num float32 float64 round", keep),
     **rows("as_array as_finite check_vector stop_gradient broadcast_to deg2rad radians", keep),
     **rows("rad2deg degrees unit normalize normalise normalized unit_vector list tuple", keep),
-    **rows("reversed around list asfarray", keep),
+    **rows("reversed around asfarray", keep),
     **rows("cross", cross),
     **rows("dot vdot inner matmul matvec vecdot", product),
     **rows("multi_dot", chain),

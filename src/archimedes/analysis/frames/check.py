@@ -9,7 +9,7 @@ import os
 import re
 import textwrap
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ def sources(targets: list[Any], findings: list[Finding]) -> Iterator[tuple[Path 
                 raise FileNotFoundError(f"check_frames: {path}: no such file")
         elif inspect.ismodule(target) and getattr(target, "__file__", None):
             yield from read(Path(str(target.__file__)), findings)
-        elif isinstance(target, (Callable, type)):  # type: ignore[arg-type]
+        elif callable(target):
             yield source_of(target)
         else:
             raise TypeError(

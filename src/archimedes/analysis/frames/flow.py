@@ -502,7 +502,7 @@ class Flow:
             if key is not None:
                 self.set_key(key, None)
                 del self.env[key]
-                if value in (SCALAR, ARRAY) and value is SCALAR:
+                if value is SCALAR:  # a number by that name
                     self.env[key] = SCALAR
             if check:
                 self.check_branches(declared, value, source, target)
