@@ -266,6 +266,20 @@ def test_errors_name_what_is_wrong():
         arc.check_units(1.0)
 
 
+def test_what_could_not_be_taken_into_account_is_said():
+    import functools
+
+    part = Oscillator()
+    factor = functools.lru_cache(lambda mass: 2.0 * mass)  # it hashes the number itself
+
+    def f(x):
+        return x * factor(part.mass)
+
+    report = arc.check_units(f, {"x": "m"})(1.0)
+    assert report.ok
+    assert str(report).endswith("without the units of structs that it reads or makes")
+
+
 def test_recordings_are_as_they_were():
     def f(x, A):
         sorted_x = np.sort(x) * 1.0 + np.interp(x, [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]) / 2.0

@@ -218,6 +218,8 @@ class _Check:
         first = self.signature.positional[:1]
         self.propagation.prefers_rates = self.rates_of is not None or first == ["t"]
         self.reach: dict[str, Unit] = {}
+        #: What could not be taken into account.
+        self.limits = ""
         self.spellings: dict[Unit, str] = {}
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> UnitsReport:
@@ -245,6 +247,7 @@ class _Check:
             except Exception:
                 # Structs around the function may be needed as plain numbers.
                 self.reach.clear()
+                self.limits = ", without the units of structs that it reads or makes"
                 recording = record(self.func, specs, build, names)
         inputs = self._inputs(recording, known)
         outputs = self.propagation.run(recording.blocks, inputs)
@@ -488,7 +491,7 @@ class _Check:
             if scale is not None and (scale.file, scale.line) not in told:
                 findings.append(scale)
         name = getattr(self.func, "__qualname__", type(self.func).__name__)
-        return UnitsReport(findings, f"{name}()", units)
+        return UnitsReport(findings, f"{name}(){self.limits}", units)
 
 
 def _classes(treedef: TreeDef) -> set[type]:
