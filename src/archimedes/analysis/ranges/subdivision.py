@@ -32,7 +32,7 @@ _TRIED = 64
 #: An overestimation that is not worth more boxes, as a share of the sampled range.
 _TIGHT = 0.02
 #: Operations that loops may take in a sweep, and after which boxes are no longer halved.
-UNROLL, _ENOUGH = 30_000, 60_000
+UNROLL, _ENOUGH = 30_000, 120_000
 
 
 class Ranges(NamedTuple):

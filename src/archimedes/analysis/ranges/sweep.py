@@ -98,13 +98,13 @@ class _Plan:
         self.searched = _searched_tables(g, self.live)
 
 
-def _searched_tables(g: Graph, live: Sequence[int]) -> dict[int, list[tuple[float, float]]]:
+def _searched_tables(g: Graph, live: Sequence[int]) -> dict[int, list[tuple[float, float, int]]]:
     """Return the ends of the tables that values are looked up in, by node.
 
     A table is searched by comparing a value with entries of an increasing grid; the value may have
     been clamped to the ends of the grid before.
     """
-    found: dict[int, list[tuple[float, float]]] = {}
+    found: dict[int, list[tuple[float, float, int]]] = {}
     compared = [i for i in live if g.op[i] in (CODES["lt"], CODES["le"])]
     for i in live:
         if g.op[i] not in (CODES["lt"], CODES["le"], _SUB):
@@ -121,12 +121,15 @@ def _searched_tables(g: Graph, live: Sequence[int]) -> dict[int, list[tuple[floa
                 tests = [j for j in compared if value in (g.a[j], g.b[j])]
                 if not g.dependents(tests)[g.a[entry]]:
                     continue
-                # The last point of a grid need not be in the table of where cells begin.
-                beyond = [g.value[g.a[j]] for j in tests if g.a[j] in g.value and g.b[j] == value]
-                last = min([c for c in beyond if c > last], default=last)
+                # The table is of where cells begin. A search that has ends compares with them.
+                below = [g.value.get(g.b[j]) for j in tests if g.a[j] == value]
+                beyond = [g.value[g.a[j]] for j in tests if g.a[j] in g.value]
+                first = first if first in below else -INF
+                last = min([c for c in beyond if c > last], default=INF)
+                if first == -INF and last == INF:
+                    continue
             argument = _before_clamping(g, value, (first, last))
-            if (first, last) not in found.setdefault(argument, []):
-                found[argument].append((first, last))
+            found.setdefault(argument, []).append((first, last, i))
     return found
 
 
@@ -168,7 +171,7 @@ class Sweep:
         self.trail = 0
         self.problems: list[tuple[int, Problem]] = []
         self.muted = False
-        #: Operations so far.
+        #: Operations so far, each on up to 64 boxes.
         self.evaluated = 0
         self.graph, self.node = Graph(), 0
         self.lines: Lines = ()
@@ -327,10 +330,11 @@ class Sweep:
             if g.op[i] == _SELECT:
                 condition = v[g.a[i]]
                 selected[i] = condition.low == 1.0, condition.high == 0.0, self.version
-            for ends in plan.searched.get(i, ()):
+            for first, last, reader in plan.searched.get(i, ()):
                 x = self.to_current(v[i])
-                beyond = (x.low < ends[0]) | (x.high > ends[1])
-                text = f"a table from {ends[0]:g} to {ends[1]:g} may be left: it is read from "
+                beyond = (x.low < first) | (x.high > last)
+                text = f"a table from {first:g} to {last:g} may be left: it is read from "
+                self.node = reader  # which may stand on a side that is not taken
                 self.note("table", beyond, text + "{} to {}", x.ends)
             for j in plan.last.get(i, ()):
                 if g.op[j] not in (CONST, REGION):
@@ -346,7 +350,7 @@ class Sweep:
         count = OPERANDS[code]
         if count == 0:
             return self._structural(g, i, code, v, inputs)
-        self.evaluated += 1
+        self.evaluated += 1 + self.count // 64  # which take as long
         ids = (g.a[i], g.b[i], g.c[i])[:count]
         operands = []
         for j in ids:
