@@ -1,4 +1,4 @@
-"""What the folder of a vehicle has beside its model: a parameter file and a scene.
+"""What the folder of a vehicle has beside its model: a parameter file, a flight and a scene.
 
 A configuration is the typed fields of a parameter file, and the part they are made into: its keys
 are the fields of the part. Every key is needed, so that a file says all there is to say. A
@@ -11,13 +11,14 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from importlib import import_module
+from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from archimedes.tree import StructConfig, field
-from archimedes.vehicles.worlds import FlatEarth, RotatingEarth
+from archimedes.tree.config_files import read_data
+from archimedes.vehicles.worlds import FlatEarth, FlightState, RotatingEarth
 
 if TYPE_CHECKING:
     from archimedes.viewer import Flight, Scene
@@ -45,6 +46,44 @@ class FolderScene:
             The flight to show.
         """
         import_module(f"{type(self).__module__}_scene").add_to_scene(self, scene, flight)
+
+    def example_start(self) -> tuple[Any, Any] | None:
+        """Return state and inputs at the start of ``NAME_flight.yaml``, or None without the file.
+
+        Examples
+        --------
+        >>> from archimedes.vehicles import load
+        >>> state, inputs = load("car").example_start()
+        >>> type(inputs).__name__
+        'Input'
+        """
+        from archimedes.vehicles.steady_flight import trim
+
+        kind: Any = type(self)
+        folder, _, module = kind.__module__.rpartition(".")
+        path = resources.files(folder) / f"{module}_flight.yaml"
+        if not path.is_file():
+            return None
+        with resources.as_file(path) as real:
+            data = read_data(real)
+        begin = {name: np.asarray(value, dtype=float) for name, value in data["start"].items()}
+        zero = np.zeros(3)
+        flight = FlightState(
+            np.deg2rad(begin.get("lat", 0.0)), np.deg2rad(begin.get("lon", 0.0)), begin["alt"],
+            begin["v_NED"], np.deg2rad(begin.get("rpy", zero)), np.deg2rad(begin.get("w_B", zero)),
+        )  # fmt: skip
+        given, inner = (
+            {name: np.asarray(value, dtype=float) for name, value in data.get(part, {}).items()}
+            for part in ("controls", "inner")
+        )
+        required = [
+            f.name for f in dataclasses.fields(kind.Input) if f.default is f.default_factory
+        ]
+        u = kind.Input(**{**dict.fromkeys(required, 0.0), **given})
+        if not data.get("trim"):
+            return kind.state(self, flight, **inner), u
+        steady = trim(self, flight, u, inner)
+        return steady.state, steady.input
 
 
 class PartConfig(StructConfig):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,7 @@ from archimedes.environment import ConstantWind
 from archimedes.multibody import DrivenState, Model, State, dynamics, rest_state
 from archimedes.multibody.systems.dynamics import find_stateful
 from archimedes.tree import field, struct
-from archimedes.tree.config_files import read_data
 from archimedes.typing import Scalar, Tree
-from archimedes.vehicles import FlightState, trim
 from archimedes.viewer.controls import Control
 from archimedes.viewer.explorer import Explorer
 from archimedes.viewer.pulls import Pull
@@ -147,34 +143,16 @@ def vehicle_controls(vehicle: Any, inputs: Tree, parameters: Tree) -> dict[str, 
 
 
 def default_start(vehicle: Any) -> tuple[Any, Any]:
-    """Return state and inputs of the flight that comes with a vehicle of this package."""
-    kind = type(vehicle)
-    folder = kind.__module__.rpartition(".")[0]
-    file = f"{folder.rpartition('.')[2]}_flight.yaml"
-    path = resources.files(folder) / file if folder.startswith("archimedes.vehicles.") else None
-    if path is None or not path.is_file():
+    """Return state and inputs of the flight that comes with a vehicle."""
+    start_of = getattr(vehicle, "example_start", None)
+    example = None if start_of is None else start_of()
+    if example is None:
         raise TypeError(
-            f"view: give the state that the {kind.__name__} starts in, and its inputs: "
+            f"view: give the state that the {type(vehicle).__name__} starts in, and its inputs: "
             "arc.view(vehicle, x0, inputs=u0, interactive=True)"
         )
-    with resources.as_file(path) as real:
-        data = read_data(real)
-    begin = {name: np.asarray(value, dtype=float) for name, value in data["start"].items()}
-    zero = np.zeros(3)
-    flight = FlightState(
-        np.deg2rad(begin.get("lat", 0.0)), np.deg2rad(begin.get("lon", 0.0)), begin["alt"],
-        begin["v_NED"], np.deg2rad(begin.get("rpy", zero)), np.deg2rad(begin.get("w_B", zero)),
-    )  # fmt: skip
-    given, inner = (
-        {name: np.asarray(value, dtype=float) for name, value in data.get(part, {}).items()}
-        for part in ("controls", "inner")
-    )
-    required = [f.name for f in fields(kind.Input) if f.default is f.default_factory]
-    u = kind.Input(**{**dict.fromkeys(required, 0.0), **given})
-    if not data.get("trim"):
-        return vehicle.state(flight, **inner), u
-    steady = trim(vehicle, flight, u, inner)
-    return steady.state, steady.input
+    state, inputs = example
+    return state, inputs
 
 
 # ---- robots -------------------------------------------------------------------------------------
