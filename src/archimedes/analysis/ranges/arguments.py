@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes import tree
+from archimedes.display import Readable
 from archimedes.errors import ShapeDtypeError, StructError
 from archimedes.function.compiled import Compiled
 from archimedes.function.leaf_specs import argument_paths
@@ -23,8 +24,8 @@ Array = np.ndarray
 _FORM = 'write a pair such as {"x": (-1.0, 1.0)}, arrays of the argument\'s shape for each element'
 
 
-@dataclass(frozen=True)
-class Interval:
+@dataclass(frozen=True, repr=False)
+class Interval(Readable):
     """A range from `lower` to `upper`, both included.
 
     It stands for an argument, or for a part of one, where ranges of arguments are asked for. For
