@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from archimedes.graph.dtypes import F64
+from archimedes.graph.expand import program
+from archimedes.graph.program import Graph
+from archimedes.symbolic.linalg import matrix_functions
 
 UNITS = {"x": "m", "v": "m/s", "t": "s", "m": "kg", "w": "m"}
 ARGS = (1.0, 2.0, 0.5, 3.0, np.linspace(1.0, 2.0, 100))
@@ -187,3 +191,20 @@ def test_a_fault_inside_the_library_is_reported_at_the_calling_line():
     assert found.file == __file__
     assert found.expression == "thrust * x.pos"
     assert found.message.startswith("RigidBody.Input.F_B is given N m, it must be N")
+
+
+def test_a_check_leaves_nothing_behind_for_other_recordings():
+    """Bodies of matrix functions and programs of functions are shared by all recordings."""
+
+    def solve(a, b):
+        return np.sinh(np.linalg.solve(a, b))
+
+    a, b = np.eye(3) + 0.1, np.ones((3, 5))
+    for kept in (matrix_functions._record, program):
+        kept.cache_clear()
+    before = arc.compile(solve).recording(a, b).graph.digest(lasting=True)
+    for kept in (matrix_functions._record, program):
+        kept.cache_clear()
+    assert arc.check_units(solve)(a, b).ok
+    assert type(program("sinh", F64)) is Graph
+    assert arc.compile(solve).recording(a, b).graph.digest(lasting=True) == before

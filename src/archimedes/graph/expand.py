@@ -18,7 +18,7 @@ from archimedes.graph.elementary.primitives import Primitives
 from archimedes.graph.elementary.table import PROGRAMS, in_float32
 from archimedes.graph.ops import CODES, TABLE
 from archimedes.graph.passes import EmitNode, inline, rewrite
-from archimedes.graph.program import Graph
+from archimedes.graph.program import Graph, plain_graphs
 from archimedes.graph.regions import Call, Switch, While
 
 _IS_ELEMENTARY = tuple(op.elementary for op in TABLE)
@@ -169,7 +169,8 @@ def program(name: str, dtype: int) -> Graph:
     row = PROGRAMS[name]
     text = in_float32(row.program) if dtype == F32 else row.program
     primitives = GraphPrimitives()
-    return trace_program(lambda *values: (text(primitives, *values),), [dtype] * row.arity)
+    with plain_graphs():
+        return trace_program(lambda *values: (text(primitives, *values),), [dtype] * row.arity)
 
 
 def expand(

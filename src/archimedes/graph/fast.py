@@ -19,7 +19,7 @@ from archimedes.graph.dtypes import F32, F64, is_float
 from archimedes.graph.expand import expand, program
 from archimedes.graph.ops import CODES
 from archimedes.graph.passes import EmitNode, rewrite
-from archimedes.graph.program import Graph
+from archimedes.graph.program import Graph, plain_graphs
 
 ADD, SUB, MUL, DIV, NEG, FMA = (CODES[n] for n in ("add", "sub", "mul", "div", "neg", "fma"))
 #: The exponent of the smallest normal number.
@@ -48,7 +48,8 @@ def fast(graph: Graph, *, calls: bool = False) -> Graph:
 
 @cache
 def _program_with_fma(name: str, dtype: int) -> Graph:
-    return rewrite(program(name, dtype), _with_fma)
+    with plain_graphs():
+        return rewrite(program(name, dtype), _with_fma)
 
 
 def _with_reciprocals(src: Graph) -> EmitNode:

@@ -11,7 +11,8 @@ import operator
 import threading
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,17 @@ class _Origins(threading.local):
 
 
 origins = _Origins()
+
+
+@contextmanager
+def plain_graphs() -> Iterator[None]:
+    """Make ordinary graphs in the block, for programs that are kept and shared by all."""
+    before = origins.find, origins.kind
+    origins.find, origins.kind = None, None
+    try:
+        yield
+    finally:
+        origins.find, origins.kind = before
 
 
 #: Ids from here on are no nodes: they stand for elements of blocks (``references.py``).

@@ -126,7 +126,9 @@ class _Subdivision:
         for k, kind in enumerate(self.kinds):
             if self.ends[0, k] == self.ends[1, k]:
                 value = constant(DTYPES[kind].type(self.ends[0, k]))
+                # Zero is in a range with its sign or without.
                 value.ends[0] = np.where(value.low == 0.0, -0.0, value.low)
+                value.ends[1] = np.where(value.high == 0.0, 0.0, value.high)
                 values.append(value)
             else:
                 values.append(sweep.input(inputs[:, k], is_float(kind)))

@@ -200,7 +200,8 @@ class Sweep:
                 self.first_noise = self.symbols
         # Zero is in a range with its sign or without.
         low = np.where(ends[0] == 0.0, -0.0, ends[0])
-        return Value(np.stack([low, ends[1]]), form=form, version=self.version)
+        high = np.where(ends[1] == 0.0, 0.0, ends[1])
+        return Value(np.stack([low, high]), form=form, version=self.version)
 
     def to_current(self, value: Value) -> Value:
         """Return a value for the boxes of now."""

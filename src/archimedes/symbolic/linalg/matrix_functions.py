@@ -26,7 +26,7 @@ from archimedes.graph.derivatives.spectral_derivatives import spectral_forward, 
 from archimedes.graph.dtypes import DTYPES, block_type
 from archimedes.graph.ops import CODES, CONST
 from archimedes.graph.passes import prune
-from archimedes.graph.program import Graph
+from archimedes.graph.program import Graph, origins
 from archimedes.graph.regions import Call, Switch, While
 from archimedes.symbolic.core.array_scans import array_input, array_of, array_value
 from archimedes.symbolic.core.conversion import wrap
@@ -119,13 +119,18 @@ def call(function: MatrixFunction, *arrays: Traced) -> tuple[Traced, ...]:
         inputs = list(position)
         if not inputs or function.inline:
             return function.body(*arrays)
-    body, gives, rule = _record(function, takes)
+    body, gives, rule = _record(function, takes, origins.kind)
     return tuple(gives.arrays(trace, trace.graph.region(Call(inputs, body, rule)).tolist()))
 
 
 @lru_cache(maxsize=1024)
-def _record(function: MatrixFunction, takes: Layout) -> tuple[Graph, Layout, Rule]:
-    """Record a body for one layout of operands, once: equal calls share body and rule."""
+def _record(
+    function: MatrixFunction, takes: Layout, kind: type[Graph] | None
+) -> tuple[Graph, Layout, Rule]:
+    """Record a body for one layout of operands, once: equal calls share body and rule.
+
+    ``kind`` is the class of graphs that are made now: bodies for a check are not for others.
+    """
     gives: Layout
     with _emit_to(Graph(), takes) as trace:
         if isinstance(takes, Blocks):
