@@ -571,7 +571,13 @@ def along_axis(c: Call) -> Value:
 
 
 def choose(c: Call) -> Value:
-    return join(fold(c.value(1)), fold(c.value(2))) if len(c.args) == 3 else None
+    if len(c.args) != 3:
+        return None
+    a, b = fold(c.value(1)), fold(c.value(2))
+    # Where the result has a name with a suffix, each of the two is compared with that.
+    if not c.flow.wanted and not c.flow.one_frame(c.node, c.arg(1), c.arg(2), a, b):
+        return None
+    return join(a, b)
 
 
 def either(c: Call) -> Value:

@@ -57,6 +57,8 @@ STRONG = words(
 )
 #: Heads of relative positions and rates, whose two letters add up like steps of a path.
 PATHS = words("p r pos position w omega")
+#: Lists of vectors by their first letters.
+SEVERAL = words("ps rs vs ws fs Fs")
 #: What has a size and no direction, and what is no number at all.
 NEVER = words(
     "mass time dt N K S Q U Y Z O D rho mu lat lon alt phi theta psi speed "
@@ -157,6 +159,7 @@ def map_name(head: str, suffixes: list[str]) -> MonogramName | None:
 def vector_name(head: str, last: str, suffixes: list[str]) -> MonogramName | None:
     """Read the frame of a vector, and the points of a relative position or rate."""
     many = last.endswith("s") and len(last) > 3 and last not in ("bias", "axis", "thrus")
+    many = many or last in SEVERAL
     strong = bool({head, last, last.rstrip("s")} & STRONG)
     pair: list[str] = []
     frame = suffixes[-1]

@@ -65,6 +65,8 @@ class Evidence:
         self.jacobians: set[str] = set()
         self.scalars: set[str] = set()
         self.matrices: set[str] = set()
+        self.rotations: set[str] = set()
+        self.factors: set[str] = set()
         self.spatial = False
         self.archimedes = False
         self.bodies: defaultdict[str, set[str]] = defaultdict(set)
@@ -74,6 +76,10 @@ class Evidence:
                 self.take_name(name)
             if isinstance(n, USES):
                 self.take_use(n)
+            if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Mult, ast.Div)):
+                self.factors |= {last_name(n.left), last_name(n.right)}
+        # A resistance between base and emitter is multiplied by a current.
+        self.spatial = self.spatial or bool(self.rotations - self.factors)
 
     def all_letters(self) -> set[str]:
         """Return the letters beside all heads."""
@@ -86,6 +92,8 @@ class Evidence:
             return
         if p.kind == "map" and p.style in "RQX":
             self.frames |= {p.to, p.frm}
+            if p.style == "R" and len({p.to, p.frm} & USUAL) == 2:
+                self.rotations.add(name)
         elif p.points and p.to and p.kind == "vector":
             self.frames.add(p.to)
         if p.kind == "vector" and p.to:
