@@ -119,17 +119,15 @@ def call(function: MatrixFunction, *arrays: Traced) -> tuple[Traced, ...]:
         inputs = list(position)
         if not inputs or function.inline:
             return function.body(*arrays)
-    body, gives, rule = _record(function, takes, origins.kind)
+    body, gives, rule = _record(function, takes, origins.kind is not None)
     return tuple(gives.arrays(trace, trace.graph.region(Call(inputs, body, rule)).tolist()))
 
 
 @lru_cache(maxsize=1024)
-def _record(
-    function: MatrixFunction, takes: Layout, kind: type[Graph] | None
-) -> tuple[Graph, Layout, Rule]:
+def _record(function: MatrixFunction, takes: Layout, checks: bool) -> tuple[Graph, Layout, Rule]:
     """Record a body for one layout of operands, once: equal calls share body and rule.
 
-    ``kind`` is the class of graphs that are made now: bodies for a check are not for others.
+    Bodies that are recorded while the program is checked (``checks``) are not for others.
     """
     gives: Layout
     with _emit_to(Graph(), takes) as trace:
