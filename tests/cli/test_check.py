@@ -252,3 +252,32 @@ def test_a_file_that_cannot_be_run_does_not_hide_what_others_have(tmp_path, caps
     status, out, err = check(capsys, bad, write_model(tmp_path, WRONG))
     assert status == 1 and "model.py:20" in out
     assert f"not checked: {bad} cannot be run: ModuleNotFoundError" in err
+
+
+STRANGER = """
+import numpy as np
+import archimedes as arc
+from archimedes.spatial import Quaternion
+
+@arc.struct
+class Drone:
+    mass: float = arc.field(default=1.2, units="kg")
+    arm: float = arc.field(default=0.2, units="m")
+
+    @arc.struct
+    class State:
+        att: Quaternion
+        v_B: np.ndarray = arc.field(units="m/s")
+        w_B: np.ndarray = arc.field(units="rad/s")
+
+    def dynamics(self, t, x, thrust):
+        F_B = np.array([0.0, 0.0, -thrust])
+        return Drone.State(att=x.att.kinematics(x.w_B), v_B=F_B / self.mass, w_B=F_B * self.arm)
+"""
+
+
+def test_a_state_with_an_attitude_needs_no_example(tmp_path, capsys):
+    (tmp_path / "drone.py").write_text(STRANGER, encoding="utf-8")
+    assert main(["check", str(tmp_path / "drone.py")]) == 1
+    said = capsys.readouterr()
+    assert "drone.py:19: units: " in said.out and "not checked" not in said.err

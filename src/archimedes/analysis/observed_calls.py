@@ -168,15 +168,22 @@ class NoArgumentError(Exception):
 
 
 def make_instance(cls: type, namespace: Mapping[str, Any]) -> Any:
-    """Return an instance of a struct from the defaults and annotations of its fields.
+    """Return an instance of a struct: one that the module has, or one from defaults.
 
     Parameters
     ----------
     cls : type
-        A struct. Fields without a default are structs, numbers or arrays by their annotations.
+        A struct. Fields without a default are structs, numbers or arrays by their annotations;
+        attitudes are the identity.
     namespace : mapping
-        Names of the module, for annotations that are text.
+        Names of the module, for its values and for annotations that are text.
     """
+    for value in namespace.values():
+        if type(value) is cls:
+            return value
+    identity = getattr(cls, "identity", None)
+    if inspect.ismethod(identity):
+        return identity()
     values = {}
     for f in dataclasses.fields(cls):
         has_default = f.default is not dataclasses.MISSING
@@ -233,5 +240,8 @@ def _make_value(hint: Any, owner: type | None, namespace: Mapping[str, Any], whe
         return make_instance(hint, namespace)
     word = getattr(hint, "__name__", str(hint)).split("[")[0]
     if word not in VALUES:
-        raise NoArgumentError(f"{where} has no default, and {word} does not say what it is")
+        raise NoArgumentError(
+            f"{where} has no default, and {word} does not say what it is: give a value of its "
+            "class a name in the file"
+        )
     return VALUES[word]()
