@@ -26,6 +26,7 @@ PACKAGES = {
     "PIL.Image": "pillow",
     "erfa": "pyerfa",
     "pinocchio": "pin",
+    "pxr": "usd-core",
     "sksundae": "scikit-sundae",
 }
 

@@ -48,6 +48,7 @@ PACKAGES = {
     "archimedes.random": "Random numbers as functions of keys",
     "archimedes.special": "Special functions",
     "archimedes.embedded": "C projects, WebAssembly modules, emulated boards, reports",
+    "archimedes.interchange": "Models and data that travel to other tools, and theirs to us",
     "archimedes.viz": "Plots and pictures",
     "archimedes.viewer": "Scenes in three dimensions: pages, pictures, live",
     "archimedes.function": "The functions of `arc` at home, and two for authors of libraries",

@@ -12,7 +12,9 @@ from tests.quality.import_graph import ImportGraph, cycles
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "archimedes"
 #: Packages that may know how functions are recorded and run; all others are plain NumPy.
-MACHINERY = "analysis backends cli embedded function graph simulate symbolic system tree viz"
+MACHINERY = (
+    "analysis backends cli embedded function graph interchange simulate symbolic system tree viz"
+)
 
 
 def test_no_cycles():

@@ -79,6 +79,17 @@ OPTIONAL = (
     ("live views in a browser", ("viser",), "viewer"),
     ("tables: pandas", ("pandas",), "data"),
     ("tables: xarray", ("xarray",), "data"),
+    ("Parquet files", ("pyarrow",), "data"),
+    ("HDF5 and NetCDF files", ("h5netcdf",), "data"),
+    ("MCAP files", ("mcap",), "logs"),
+    ("ROS bags", ("rosbags",), "logs"),
+    ("logs of PX4", ("pyulog",), "logs"),
+    ("MAVLink, logs of ArduPilot", ("pymavlink",), "logs"),
+    ("PyTorch", ("torch",), "torch"),
+    ("JAX", ("jax",), "jax"),
+    ("networks from ONNX files", ("onnx",), "onnx"),
+    ("Gymnasium", ("gymnasium",), "gymnasium"),
+    ("USD files", ("pxr",), "usd"),
     ("IPOPT", ("casadi", "ipyopt"), "optimize"),
     ("SUNDIALS", ("sksundae",), "sundials"),
     ("robots from MJCF", ("mujoco",), "robots"),
@@ -87,7 +98,7 @@ OPTIONAL = (
     ("GPU", ("cupy",), "cuda"),
 )
 #: Distributions by module, where the names differ.
-DISTRIBUTIONS = {"collada": "pycollada", "sksundae": "scikit-sundae"}
+DISTRIBUTIONS = {"collada": "pycollada", "pxr": "usd-core", "sksundae": "scikit-sundae"}
 #: Programs by purpose.
 PROGRAMS = {
     "Compilers (for C code; native code in Python needs none)": (
