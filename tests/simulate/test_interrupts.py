@@ -125,3 +125,35 @@ def test_a_process_that_is_interrupted_from_outside():
     finally:
         process.kill()
         process.communicate()
+
+
+COUNTING = """
+import numpy as np
+import archimedes as arc
+
+@arc.compile(backend="llvm")
+def count(n, x):
+    return arc.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, np.sin(c[1]) + 0.1), (0, x))
+
+count(3, 0.1)
+print("ready", flush=True)
+count(10**9, 0.1)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of other processes are POSIX's")
+@pytest.mark.parametrize("milliseconds", range(0, 10, 2))
+def test_ctrl_c_at_the_first_safepoint_of_a_process(milliseconds):
+    """What safepoints call is there before the loop, not compiled in the midst of it."""
+    command = [sys.executable, "-c", COUNTING]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline().strip() == "ready"
+        time.sleep(1e-3 * milliseconds)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=5.0)
+        assert process.returncode == -signal.SIGINT and errors.strip().endswith("KeyboardInterrupt")
+    finally:
+        process.kill()
+        process.communicate()

@@ -1,8 +1,7 @@
 """How kernels call Python: host callbacks, and Python's turn at the safepoints of long loops.
 
-Python gets a turn every ``PERIOD`` milliseconds. Kernels know one word, which points to the
-function ``int (budget)`` (``text/safepoint.ll``). At first that is a callback, which puts the
-native function there: most processes have no loop that is so long.
+Python gets a turn every ``PERIOD`` milliseconds. Kernels know one word, which points to the native
+function ``int (budget)`` (``text/safepoint.ll``).
 """
 
 from __future__ import annotations
@@ -74,11 +73,9 @@ _PYTHON = (
     *("PyErr_NormalizeException", "PyException_SetTraceback", "PyThread_get_thread_ident"),
     *("PyLong_FromUnsignedLong", "PyDict_SetItem", "Py_DecRef"),
 )
-_LOOK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
 _TURN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
 
 _word = ctypes.c_void_p()
-SAFEPOINT_ADDRESS: int = ctypes.addressof(_word)
 
 
 def _turns() -> Generator[int, int, None]:
@@ -131,22 +128,29 @@ def _native() -> tuple[machine.NativeCode, Any]:
     return machine.common_code(safepoint_text(target, turn), "arc_look", imports), held
 
 
-def _first(budget: Any) -> int:
-    # Nothing can be raised into a kernel. The next safepoint asks again.
-    budget[0] = BUDGET
+def safepoint_address() -> int:
+    """Return the address of the word, which points to the native function from the first call on.
+
+    Kernels ask for it as they are loaded, while Python runs: what a signal handler raises meanwhile
+    is raised to the caller. In a callback from a kernel it would be lost.
+    """
+    if not _word.value:
+        _load()
+    return ctypes.addressof(_word)
+
+
+def _load() -> None:
     code = _native()
     # Threads may come here at once; what one of them has put there stays for good.
     _codes.append(code)
     _word.value = code[0].address
-    return 0
 
 
-def _begin() -> None:
-    """Arrange that the native function is made when it is first called, also in forked children."""
-    _word.value = machine.function_pointer(_callback)
+def _reload() -> None:
+    """Give a forked child a callback that is not busy with a turn of the parent."""
+    if _word.value and not is_supported():
+        _load()
 
 
 _codes: list[tuple[machine.NativeCode, Any]] = []
-_callback = _LOOK(_first)
-_begin()
-call_in_forked_children(_begin)
+call_in_forked_children(_reload)

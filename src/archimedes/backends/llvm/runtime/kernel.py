@@ -30,7 +30,7 @@ from archimedes.backends.llvm.calling_convention import (
 )
 from archimedes.backends.llvm.python_api.c_api import is_supported
 from archimedes.backends.llvm.runtime import loop_threads
-from archimedes.backends.llvm.runtime.calls_to_python import SAFEPOINT_ADDRESS, Hosting
+from archimedes.backends.llvm.runtime.calls_to_python import Hosting, safepoint_address
 from archimedes.backends.llvm.runtime.cost_model import lanes_for
 from archimedes.backends.llvm.runtime.machine import NativeCode, Target, host_target
 from archimedes.backends.llvm.runtime.pointers import (
@@ -318,7 +318,6 @@ class NativeKernel(Kernel):
         target, key, code = (self.target, "", None) if hosted else self._look_up(entry, batched)
         imports = {self._names[table_digest(t)]: data_pointer(t) for t in self._tables}
         imports[LOOP_THREADS] = loop_threads.ADDRESS
-        imports[SAFEPOINT] = SAFEPOINT_ADDRESS
         if code is not None:
             self.cached += 1
         else:
@@ -334,6 +333,8 @@ class NativeKernel(Kernel):
                 cache.write(key, code)
         if self._tables and not hosted:
             _remember_code(key, code)
+        if SAFEPOINT.encode() in code:
+            imports[SAFEPOINT] = safepoint_address()
         native = NativeCode(code, entry, imports)
         self._codes.append(native)
         self._seconds += time.perf_counter() - begin
