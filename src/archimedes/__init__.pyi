@@ -2,6 +2,7 @@ from archimedes import analysis as analysis
 from archimedes import control as control
 from archimedes import embedded as embedded
 from archimedes import environment as environment
+from archimedes import interchange as interchange
 from archimedes import multibody as multibody
 from archimedes import observers as observers
 from archimedes import optimize as optimize

@@ -1,0 +1,4 @@
+from archimedes.interchange.logs.reading import log_topics as log_topics
+from archimedes.interchange.logs.reading import read_log as read_log
+from archimedes.interchange.logs.topics import Topic as Topic
+from archimedes.interchange.logs.topics import Topics as Topics

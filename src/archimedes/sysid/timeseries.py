@@ -12,7 +12,7 @@ import numpy as np
 from archimedes import tree
 from archimedes.checks import check_hold, check_increasing, check_positive, check_type, is_traced
 from archimedes.control.matrix_checks import real_numbers, signal_rows
-from archimedes.display import number, text_table
+from archimedes.display import axis_label, number, text_table
 from archimedes.simulate import InputSeries, Trajectory
 from archimedes.simulate.problem.inputs import find_hold
 from archimedes.simulate.trajectory.columns import tree_columns
@@ -45,6 +45,10 @@ class Timeseries:
     hold : {"zoh", "foh"}, optional
         How the inputs went on between the samples. ``"zoh"``, the default: each value until the
         next sample. ``"foh"``: linear in between. Fits follow it.
+    input_units : tuple of str, optional
+        Units of the inputs, ``""`` where they are not known.
+    output_units : tuple of str, optional
+        Units of the outputs.
 
     Examples
     --------
@@ -60,6 +64,8 @@ class Timeseries:
     inputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
     outputs: tuple[str, ...] = field(static=True, default=(), kw_only=True)
     hold: str = field(static=True, default="zoh", kw_only=True)
+    input_units: tuple[str, ...] = field(static=True, default=(), kw_only=True)
+    output_units: tuple[str, ...] = field(static=True, default=(), kw_only=True)
 
     def __repr__(self) -> str:
         """Return how many samples there are and over which time, and the range of each signal."""
@@ -73,12 +79,15 @@ class Timeseries:
         if is_traced(self.ts, self.us, self.ys):
             return "Timeseries(...)"  # while a function is being recorded there are no numbers
         rows = [["", "min", "max", "missing"]]
-        for kind, names, values in (("in", self.inputs, self.us), ("out", self.outputs, self.ys)):
-            for name, row in zip(names, np.asarray(values)):
+        for kind, names, units, values in (
+            ("in", self.inputs, self.input_units, self.us),
+            ("out", self.outputs, self.output_units, self.ys),
+        ):
+            for name, unit, row in zip(names, units, np.asarray(values)):
                 known = row[~np.isnan(row)]
                 ends = [number(known.min()), number(known.max())] if known.size else ["", ""]
                 missing = str(len(row) - known.size) if len(row) > known.size else ""
-                rows.append([f"{kind} {name}", *ends, missing])
+                rows.append([f"{kind} {axis_label(name, unit)}", *ends, missing])
         count = len(self.ts)
         head = f"Timeseries: {count} samples, {number(self.ts[0])} to {number(self.ts[-1])} s"
         head += f", inputs hold={self.hold!r}" if self.inputs else ""
@@ -109,6 +118,12 @@ class Timeseries:
             if names and len(names) != len(rows):
                 raise ValueError(f"{name} must name {len(rows)} rows, got {names}")
             put(self, name, names or tuple(f"{letter}[{k}]" for k in range(len(rows))))
+            key = f"{name[:-1]}_units"
+            units = getattr(self, key)
+            units = (units,) if isinstance(units, str) else tuple(units)
+            if units and len(units) != len(rows):
+                raise ValueError(f"{key} must have {len(rows)} units, got {units}")
+            put(self, key, units or ("",) * len(rows))
 
     def __len__(self) -> int:
         return len(self.ts)
