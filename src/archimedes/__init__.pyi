@@ -66,8 +66,7 @@ from archimedes.function import vmap as vmap
 from archimedes.function import while_loop as while_loop
 from archimedes.function import zeros as zeros
 from archimedes.function import zeros_like as zeros_like
-from archimedes.interchange import to_jax as to_jax
-from archimedes.interchange import to_torch as to_torch
+from archimedes.interchange.onnx.network import from_onnx as from_onnx
 from archimedes.optimize import minimize as minimize
 from archimedes.optimize import nlp_solver as nlp_solver
 from archimedes.optimize import qpsol as qpsol

@@ -1,0 +1,1 @@
+"""The operators of ONNX in NumPy, by kind. ``table.py`` says how one is added."""

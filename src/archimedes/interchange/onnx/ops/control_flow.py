@@ -1,0 +1,119 @@
+"""Branches and loops: If, Loop and Scan with ``cond``, ``while_loop`` and ``scan``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archimedes.checks import is_traced
+from archimedes.function import cond, scan, while_loop
+from archimedes.interchange.onnx.ops.table import op
+
+
+@op("If")
+def branch(node: Any, values: Any, condition: Any) -> Any:
+    """Return what one of two graphs gives."""
+    yes, no = node.graphs["then_branch"], node.graphs["else_branch"]
+    if not is_traced(condition):
+        chosen = yes if bool(np.asarray(condition).reshape(())) else no
+        return tuple(chosen([], values))
+    return cond(
+        condition.reshape(()),
+        lambda _: tuple(np.asarray(v) for v in yes([], values)),
+        lambda _: tuple(np.asarray(v) for v in no([], values)),
+        None,
+    )
+
+
+def _stays_true(body: Any) -> bool:
+    """Return whether the condition that a loop's body returns is the one it was given, or true."""
+    name = body.outputs[0]
+    if name in body.constants:
+        return bool(np.all(body.constants[name]))
+    for node, _ in reversed(body.steps):
+        if name in node.outputs:
+            if node.op == "Constant":
+                value = node.get("value", node.get("value_int"))
+                return value is not None and bool(np.all(value))
+            if node.op != "Identity":
+                return False
+            name = node.inputs[0]
+    return name == body.inputs[1]
+
+
+@op("Loop")
+def loop(node: Any, values: Any, count: Any, condition: Any, *carried: Any) -> Any:
+    """Return what a body gives that is repeated, a number of times or while a condition holds."""
+    body, n = node.graphs["body"], len(carried)
+    outputs = len(body.outputs) - 1 - n
+    start = True if condition is None else condition
+    always = not is_traced(start) and bool(np.all(start)) and _stays_true(body)
+    true = np.ones((), np.bool_)
+    if not is_traced(start) and not bool(np.all(start)):
+        count, always = np.zeros((), np.int64), True
+    if always and count is not None and not is_traced(count):
+        steps = max(int(np.asarray(count).reshape(())), 0)
+        if steps == 0 and outputs:
+            raise node.error("no step is taken, so the shapes of its outputs are not known")
+
+        def step(carry: Any, k: Any) -> Any:
+            _, *new = body([k, true, *carry], values)
+            return tuple(np.asarray(v) for v in new[:n]), tuple(new[n:])
+
+        node.limit([steps])
+        last, ys = scan(step, tuple(carried), np.arange(steps))
+        return (*last, *ys)
+    if outputs:
+        raise node.error(
+            "the number of steps depends on values of the network's inputs, and so would the "
+            "length of its outputs: give a fixed number of steps, or keep what is needed in the "
+            "values that the loop carries"
+        )
+    most = np.asarray(2**62) if count is None else count.reshape(())
+
+    def go_on(carry: Any) -> Any:
+        k, going, _ = carry
+        return (k < most) & going
+
+    def advance(carry: Any) -> Any:
+        k, going, old = carry
+        going, *new = body([k, going, *old], values)
+        return k + 1, np.asarray(going).reshape(()), tuple(new)
+
+    first = true if start is True else np.asarray(start).reshape(())
+    _, _, last = while_loop(go_on, advance, (np.zeros((), np.int64), first, tuple(carried)))
+    return last
+
+
+@op("Scan")
+def scan_node(node: Any, values: Any, *inputs: Any) -> Any:
+    """Return what a body gives that is applied to slices of arrays, one after the other."""
+    if node.version < 9:
+        raise node.error("version 8 of Scan is not known: convert the network to opset 9 or later")
+    body, count = node.graphs["body"], int(node.get("num_scan_inputs"))
+    n = len(inputs) - count
+    outputs = len(body.outputs) - n
+    in_axes, in_ways = (
+        node.get("scan_input_axes", [0] * count),
+        node.get("scan_input_directions", [0] * count),
+    )
+    out_axes, out_ways = (
+        node.get("scan_output_axes", [0] * outputs),
+        node.get("scan_output_directions", [0] * outputs),
+    )
+    xs = []
+    for x, axis, back in zip(inputs[n:], in_axes, in_ways, strict=True):
+        x = np.moveaxis(x, node.axis(axis, np.ndim(x)), 0)
+        xs.append(np.flip(x, 0) if back else x)
+
+    def step(carry: Any, slices: Any) -> Any:
+        new = body([*carry, *slices], values)
+        return tuple(np.asarray(v) for v in new[:n]), tuple(new[n:])
+
+    last, ys = scan(step, tuple(inputs[:n]), tuple(xs))
+    moved = []
+    for y, axis, back in zip(ys, out_axes, out_ways, strict=True):
+        y = np.flip(y, 0) if back else y
+        moved.append(np.moveaxis(y, 0, node.axis(axis, np.ndim(y))))
+    return (*last, *moved)

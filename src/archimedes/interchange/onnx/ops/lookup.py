@@ -1,0 +1,43 @@
+"""Operators by name: the table with all files of this folder in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from archimedes.interchange.onnx.ops.table import OPERATORS
+
+#: The files that have operators.
+KINDS = (
+    "attention",
+    "control_flow",
+    "convolution",
+    "elementwise",
+    "linear",
+    "normalization",
+    "quantization",
+    "recurrent",
+    "reductions",
+    "resizing",
+    "shapes",
+)
+
+
+def operators() -> dict[str, Callable[..., Any]]:
+    """Return all operators by name."""
+    for kind in KINDS:
+        import_module(f"archimedes.interchange.onnx.ops.{kind}")
+    return OPERATORS
+
+
+def operator(node: Any) -> Callable[..., Any]:
+    """Return the function of a node's operator."""
+    table = operators()
+    if node.op not in table:
+        raise node.error(
+            f'operator {node.op!r} is not among the {len(table)} that are known (the page "From '
+            'ONNX in ten minutes" lists them). Export the network without it, or compute this '
+            "part in NumPy, before or after the network"
+        )
+    return table[node.op]
