@@ -121,7 +121,7 @@ def _work(model: Model) -> str:
 # ---- source -----------------------------------------------------------------------------
 
 #: GCC fuses multiplications and additions unless told not to, and the Arduino tools take no flags.
-_NO_CONTRACTION = """\
+NO_CONTRACTION = """\
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=off")
 #endif
@@ -146,7 +146,7 @@ def source_text(model: Model) -> str:
         include += _DOUBLES.format(name=model.name)
     parts = [
         head,
-        _NO_CONTRACTION,
+        NO_CONTRACTION,
         assemble([model.source], types=False, include=include),
         _values(model, model.inputs, "defaults", "Values that the inputs have after init."),
         *(fill_template(f"{part}.c.in", name=model.name) for part in _parts(model)),

@@ -1,3 +1,5 @@
+from archimedes.interchange.fmi.export_fmu import Fmu as Fmu
+from archimedes.interchange.fmi.export_fmu import export_fmu as export_fmu
 from archimedes.interchange.logs.reading import log_topics as log_topics
 from archimedes.interchange.logs.reading import read_log as read_log
 from archimedes.interchange.logs.topics import Topic as Topic
