@@ -1,11 +1,11 @@
-from archimedes.interchange.fmi.export_fmu import Fmu as Fmu
-from archimedes.interchange.fmi.export_fmu import export_fmu as export_fmu
 from archimedes.interchange.autopilots.commands import RotorCommands as RotorCommands
 from archimedes.interchange.autopilots.commands import SurfaceCommands as SurfaceCommands
 from archimedes.interchange.autopilots.plant import Readings as Readings
 from archimedes.interchange.autopilots.software_in_the_loop import (
     SoftwareInTheLoop as SoftwareInTheLoop,
 )
+from archimedes.interchange.fmi.export_fmu import Fmu as Fmu
+from archimedes.interchange.fmi.export_fmu import export_fmu as export_fmu
 from archimedes.interchange.logs.reading import log_topics as log_topics
 from archimedes.interchange.logs.reading import read_log as read_log
 from archimedes.interchange.logs.topics import Topic as Topic
