@@ -44,6 +44,7 @@ from archimedes.multibody.contact.contact_shapes import capsule as capsule
 from archimedes.multibody.contact.contact_shapes import contact_shapes as contact_shapes
 from archimedes.multibody.contact.contact_shapes import every_pair as every_pair
 from archimedes.multibody.contact.contact_shapes import half_space as half_space
+from archimedes.multibody.contact.contact_shapes import hull as hull
 from archimedes.multibody.contact.contact_shapes import sphere as sphere
 from archimedes.multibody.files.loading import load as load
 from archimedes.multibody.files.loading import read as read

@@ -105,6 +105,10 @@ class _Plant:
         )
 
 
+#: By how much the bound of a controller may be above the least that was found.
+RETREAT = 0.01
+
+
 def h2syn(plant: Any, nmeas: int, ncon: int) -> StateSpace:
     """Return the controller with the least H2 norm from disturbances to errors.
 
@@ -200,11 +204,14 @@ def hinfsyn(plant: Any, nmeas: int, ncon: int, *, tol: float = 1e-4) -> Synthesi
     scaled, left, right = _normalize(p)
     low = _least_bound(scaled)
     high = max(1.0, 2.0 * low)
-    design = None
-    while design is None:
+    #: Bounds that a controller was found for, the last is the least.
+    designs: list[tuple[float, StateSpace]] = []
+    while not designs:
         design = _central(scaled, high)
         if design is None:
             low, high = max(low, high), 4.0 * high
+        else:
+            designs.append((high, design))
         if high > 1e12:
             raise np.linalg.LinAlgError(
                 "hinfsyn: no controller was found that stabilizes the plant: is it stabilizable by "
@@ -212,21 +219,27 @@ def hinfsyn(plant: Any, nmeas: int, ncon: int, *, tol: float = 1e-4) -> Synthesi
             )
     while high > low * (1.0 + tol) + 1e-12:
         gamma = np.sqrt(low * high) if low > 0.0 and high > 4.0 * low else 0.5 * (low + high)
-        better = _central(scaled, gamma)
-        if better is None:
+        design = _central(scaled, gamma)
+        if design is None:
             low = gamma
         else:
-            design, high = better, gamma
-    K = StateSpace(design.A, design.B @ right, left @ design.C, left @ design.D @ right)
-    controller = p.finish(K)
-    closed = lft(P, controller)
-    norm = hinf_norm(closed)
-    if not norm <= high * (1.0 + 1e-3):
+            high = gamma
+            designs.append((high, design))
+    # Nearest to the least bound rounding weighs most: a controller counts if its closed loop has
+    # the norm it was designed for, and of the last few bounds one usually has.
+    for gamma, K in reversed([each for each in designs if each[0] <= high * (1.0 + RETREAT)]):
+        unscaled = StateSpace(K.A, K.B @ right, left @ K.C, left @ K.D @ right)
+        controller = p.finish(unscaled)
+        closed = lft(P, controller)
+        norm = hinf_norm(closed)
+        if norm <= gamma * (1.0 + 1e-3):
+            break
+    else:
         raise np.linalg.LinAlgError(
             f"hinfsyn: the closed loop has the norm {norm:.6g}, above the bound {high:.6g} it was "
             "designed for: rounding was too large; scale states, inputs and outputs to sizes near 1"
         )
-    return Synthesis(controller, closed, high, {"lower_bound": low})
+    return Synthesis(controller, closed, gamma, {"lower_bound": low})
 
 
 def _cayley(system: StateSpace) -> StateSpace:
@@ -287,7 +300,10 @@ def _stabilizing(H: np.ndarray) -> np.ndarray | None:
     n = len(H) // 2
     if not n:
         return np.zeros((0, 0))
-    _, U, stable = schur(H, sort="lhp")
+    try:
+        _, U, stable = schur(H, sort="lhp")
+    except np.linalg.LinAlgError:  # eigenvalues so near the axis that they cannot be told apart
+        return None
     values = np.linalg.eigvals(H)
     if stable != n or np.min(np.abs(values.real)) <= 1e-10 * np.max(np.abs(values)):
         return None

@@ -25,6 +25,13 @@ from archimedes.checks import check_type
 from archimedes.function import compile
 from archimedes.multibody.algorithms.kinematics import world_pose
 from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Ground, Pair
+from archimedes.multibody.contact.hulls import (
+    Core,
+    core_kernel,
+    point_kernel,
+    segment_kernel,
+    tangents,
+)
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.typing import Array, Matrix, Scalar, Vec3, Vector
 
@@ -296,11 +303,12 @@ class Touch(NamedTuple):
 class Solid(NamedTuple):
     """A shape in the world."""
 
-    centers: list[Any]
+    centers: Any
     radius: Any
     axes: Any
     middle: Any
     half: Any
+    polygons: Any = None
 
 
 def touches(
@@ -328,12 +336,12 @@ def touches(
     for shape in contacts:
         assert ground is not None
         S = solid(model, q, shape)
-        for center in (
-            S.centers if shape.kind != "box" else facing_corners(S, ground.gap(S.middle)[1])
-        ):
+        centers, shares = ground_centers(S, shape.kind, ground)
+        for center, share in zip(centers, shares, strict=True):
             away, n = ground.gap(center)
             d = away - shape.radius
-            every.append(Touch(d, n, center - shape.radius * n, shape.frame, None, ground))
+            place = center - shape.radius * n
+            every.append(Touch(d, n, place, shape.frame, None, ground, share))
     for pair in pairs:
         first, second = pair.first.frame, pair.second.frame
         if link_of(model, first) == link_of(model, second):
@@ -345,6 +353,15 @@ def touches(
         nothing = "there is nothing that could touch: give contacts and a ground, or pairs"
         raise ValueError("; ".join([*still[:1], nothing]))
     return every
+
+
+def ground_centers(S: Solid, kind: str, ground: Ground) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the centres of spheres of a shape that the ground may touch, and their shares."""
+    if kind == "box":
+        return facing_corners(S, ground.gap(S.middle)[1]), [1.0] * 4
+    if kind == "hull":
+        return lowest_corners(S, ground.gap(S.middle)[1])
+    return S.centers, [1.0] * len(S.centers)
 
 
 def materials_of(ground: Ground | None, pairs: Sequence[Pair]) -> list[Ground | Pair]:
@@ -375,9 +392,14 @@ def solid(model: Model, q: Vector, shape: Contacts) -> Solid:
     X = Pose(np.eye(3), np.zeros(3))
     if shape.frame != "world" or "world" in model.frame_names:
         X = world_pose(model, q, shape.frame)
-    centers = [X.p + X.R @ shape.centers[k] for k in range(shape.centers.shape[0])]
+    centers: Any = [X.p + X.R @ shape.centers[k] for k in range(shape.centers.shape[0])]
     middle = X.p + X.R @ shape.position
-    return Solid(centers, shape.radius, X.R @ shape.rotation, middle, 0.5 * shape.size)
+    if shape.kind == "hull":
+        # Many, as rows of one array: their programs do not grow with their number.
+        centers = shape.centers @ X.R.T + X.p
+        middle = np.sum(centers, axis=0) / centers.shape[0]
+    axes = X.R @ shape.rotation
+    return Solid(centers, shape.radius, axes, middle, 0.5 * shape.size, shape.polygons)
 
 
 def pair_touches(model: Model, q: Vector, a: Contacts, b: Contacts) -> list[tuple[Any, ...]]:
@@ -446,6 +468,67 @@ def facing_corners(A: Solid, n: Vec3) -> list[Vec3]:
     return [center + x * a + y * b for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
 
 
+def hull_half_space(A: Solid, B: Solid) -> list[Any]:
+    """Return the touches of four corners of a hull with a half-space."""
+    corners, shares = lowest_corners(A, B.axes[:, 2])
+    touches = points_half_space(A._replace(centers=corners), B)
+    return [(*touch, share) for touch, share in zip(touches, shares, strict=True)]
+
+
+def lowest_corners(A: Solid, n: Vec3) -> tuple[list[Any], list[Any]]:
+    """Return four corners of a hull that are farthest against a normal, and their shares.
+
+    Of those that are equally far, the ones that lie farthest in four directions. The share is 0
+    where the corner is one before it, else 1.
+    """
+    heights = A.centers @ n
+    corners: list[Any] = []
+    chosen: list[Any] = []
+    shares: list[Any] = []
+    x, y = tangents(n)
+    for angle in np.deg2rad([55.0, 145.0, 235.0, 325.0]):
+        reach = A.centers @ (np.cos(angle) * x + np.sin(angle) * y)
+        best = np.argmax(reach - DEPTH * heights)
+        again = [best == other for other in chosen]
+        shares.append(np.where(np.any(np.stack(again)), 0.0, 1.0) if again else 1.0)
+        chosen.append(best)
+        corners.append(np.take(A.centers, best, axis=0))
+    return corners, shares
+
+
+def hull_hull(A: Solid, B: Solid) -> list[Any]:
+    """Return four touches of two rounded polytopes."""
+    return core_kernel(core_of(A), core_of(B))
+
+
+def points_hull(A: Solid, B: Solid) -> list[Any]:
+    """Return the touch of each sphere with a hull."""
+    core = core_of(B)
+    return [point_kernel(core_of(A._replace(centers=[p])), core) for p in A.centers]
+
+
+def capsule_hull(A: Solid, B: Solid) -> list[Any]:
+    """Return three touches: where a capsule is nearest to a hull, and its ends over a face."""
+    return segment_kernel(core_of(A), core_of(B))
+
+
+def core_of(S: Solid) -> Core:
+    """Return a sphere, a capsule, a box or a hull as a rounded polytope."""
+    if S.polygons is not None:
+        return Core(S.centers, S.radius, S.polygons.corners, S.polygons.normals @ S.axes.T)
+    V = np.stack(S.centers)
+    if len(S.centers) == 8:
+        normals = np.concatenate([S.axes.T, -S.axes.T])
+        return Core(V, 0.0 * S.radius, BOX_CORNERS, normals)
+    return Core(V, S.radius, np.arange(len(S.centers))[None, :], np.zeros((1, 3)))
+
+
+#: Faces of a box by the numbers of its corners, as `box` has them: +x, +y, +z, -x, -y, -z.
+BOX_CORNERS = np.array(
+    [[4, 6, 7, 5], [2, 3, 7, 6], [1, 5, 7, 3], [0, 1, 3, 2], [0, 4, 5, 1], [0, 2, 6, 4]]
+)
+
+
 def capsule_capsule(A: Solid, B: Solid) -> list[Any]:
     """Return three touches: where they are nearest, and where A's ends are along B."""
     (a0, a1), (b0, b1) = A.centers, B.centers
@@ -496,4 +579,9 @@ MEETINGS: dict[tuple[str, str], Callable[[Solid, Solid], list[Any]]] = {
     ("capsule", "half-space"): points_half_space,
     ("box", "box"): box_box,
     ("box", "half-space"): box_half_space,
+    ("points", "hull"): points_hull,
+    ("capsule", "hull"): capsule_hull,
+    ("box", "hull"): hull_hull,
+    ("hull", "hull"): hull_hull,
+    ("hull", "half-space"): hull_half_space,
 }

@@ -38,7 +38,8 @@ from archimedes.multibody.algorithms.links import Forces
 from archimedes.multibody.algorithms.passive_forces import FRICTION_SPEED, passive_torque
 from archimedes.multibody.contact import impulses
 from archimedes.multibody.contact.collision import Touch, materials_of, moving_frames, touches
-from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Ground, Pair, tangents
+from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Ground, Pair
+from archimedes.multibody.contact.hulls import tangents
 from archimedes.multibody.parts.joints import LinearMap, Map
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.multibody.systems.constraints import check_single, mass_factors, solve_mass

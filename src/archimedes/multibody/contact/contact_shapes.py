@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import checks
-from archimedes.multibody.parts.geometry import Shape
+from archimedes.multibody.contact.hulls import Polygons, hull_core, tangents
+from archimedes.multibody.parts.geometry import Shape, mesh_vertices
 from archimedes.multibody.parts.ranges import check_placement
 from archimedes.tree import field, struct
 from archimedes.typing import ArrayLike, Scalar, Vec3
@@ -32,10 +33,11 @@ __all__ = [
     "contact_shapes",
     "every_pair",
     "half_space",
+    "hull",
     "sphere",
 ]
 
-KINDS = ("points", "capsule", "box", "half-space")
+KINDS = ("points", "capsule", "box", "hull", "half-space")
 #: Numbers of a ground and of a pair.
 MATERIAL = ("friction", "stiffness", "dissipation", "slip_speed")
 
@@ -108,8 +110,8 @@ class Ground:
 class Contacts:
     """Spheres of one radius that are fixed to a frame, as a contact shape.
 
-    `sphere`, `capsule`, `box` and `half_space` make solids, of which other shapes touch more than
-    the spheres.
+    `sphere`, `capsule`, `box`, `hull` and `half_space` make solids, of which other shapes touch
+    more than the spheres.
 
     Parameters
     ----------
@@ -120,7 +122,7 @@ class Contacts:
     radius : float, optional
         Radius of the spheres in m, 0 by default.
     kind : str, optional
-        Solid that other shapes touch: ``"points"``, ``"capsule"``, ``"box"`` or
+        Solid that other shapes touch: ``"points"``, ``"capsule"``, ``"box"``, ``"hull"`` or
         ``"half-space"``.
     rotation : array (3, 3), optional
         Rotation matrix from its axes to those of the frame. None, the default, for none.
@@ -128,6 +130,8 @@ class Contacts:
         Position in m in the frame. The origin by default.
     size : array (3,), optional
         Lengths of the edges of a box in m.
+    polygons : Polygons, optional
+        Faces of a hull, in the axes of the frame. None for other kinds.
 
     Examples
     --------
@@ -144,6 +148,7 @@ class Contacts:
     rotation: Any = field(units="", default=np.eye(3))
     position: Any = field(units="m", default=np.zeros(3))
     size: Any = field(units="m", default=np.zeros(3))
+    polygons: Polygons | None = field(static=True, default=None)
 
     def __post_init__(self) -> None:
         """Check the shape."""
@@ -152,6 +157,8 @@ class Contacts:
             raise ValueError(f"Contacts centers must be (n, 3), got {tuple(centers.shape)}")
         checks.check_choice(self.kind, "Contacts kind", KINDS)
         checks.check_not_negative(self.radius, f"Contacts on {self.frame!r}: radius")
+        if (self.kind == "hull") != (self.polygons is not None):
+            raise ValueError(f"Contacts on {self.frame!r}: make a hull by hull(frame, points)")
         self.__dict__["centers"] = centers
 
 
@@ -308,6 +315,47 @@ def box(
     return Contacts(frame, (signs * sides) @ R.T + p, 0.0, "box", R, p, sides)
 
 
+def hull(
+    frame: str,
+    points: ArrayLike,
+    rounding: float | None = None,
+    rotation: ArrayLike | None = None,
+    position: ArrayLike | None = None,
+) -> Contacts:
+    """Return the convex hull of points as a contact shape, with rounded edges.
+
+    Its faces are where they are without the rounding; edges and corners are rounded off, so that
+    normals change continuously. Shapes that overlap by less than the rounding are told apart
+    exactly. Deeper, the way out is along the normal of a face.
+
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    points : array (n, 3)
+        Points in m, such as the vertices of a mesh. They must be numbers.
+    rounding : float, optional
+        Radius of edges and corners in m. By default 2 % of the radius of the largest ball inside.
+    rotation : array (3, 3), optional
+        Rotation matrix from the axes of the points to those of the frame. None, the default, for
+        none.
+    position : array (3,), optional
+        Position in m of their origin in the frame. The origin by default.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import hull
+    >>> tetrahedron = hull("rock", [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], rounding=0.01)
+    >>> tetrahedron.centers.shape, tetrahedron.polygons
+    ((4, 3), Polygons(4 faces))
+    """
+    R, p, _ = check_placement(rotation, position, "hull")
+    if rounding is not None:
+        checks.check_not_negative(rounding, "hull rounding")
+    core, radius, polygons = hull_core(points, rounding, f"hull on {frame!r}", R, p)
+    return Contacts(frame, core, radius, "hull", polygons=polygons)
+
+
 def half_space(
     frame: str, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike | None = None
 ) -> Contacts:
@@ -349,16 +397,6 @@ def unit_normal(normal: ArrayLike, name: str) -> Vec3:
     return n / np.sqrt(np.sum(n * n))
 
 
-def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
-    """Return two directions that form a right-handed frame with a normal (3,)."""
-    # Duff et al., Building an orthonormal basis, revisited, J. Computer Graphics Techniques 6, 2017
-    sign = np.where(n[2] < 0.0, -1.0, 1.0)
-    a = -1.0 / (sign + n[2])
-    b = n[0] * n[1] * a
-    first = np.stack([1.0 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]])
-    return first, np.stack([b, sign + n[1] * n[1] * a, -n[1]])
-
-
 #: A cylinder is touched at so many points of each rim.
 RIM = 8
 
@@ -366,8 +404,8 @@ RIM = 8
 def contact_shapes(model: Model, *bodies: str) -> list[Contacts]:
     """Return the collision shapes of a model, for `contact_step` and `contact_forces`.
 
-    A cylinder touches at eight points of each of its rims. Shapes of other kinds are an error: name
-    the bodies without them, or give their contacts yourself.
+    A cylinder touches at eight points of each of its rims, a mesh as its convex hull. Shapes of
+    other kinds are an error: name the bodies without them, or give their contacts yourself.
 
     Parameters
     ----------
@@ -406,5 +444,7 @@ def contact_of(shape: Shape) -> Contacts:
         rim = radius * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
         ends = [rim + np.array([0.0, 0.0, z]) for z in (-0.5 * length, 0.5 * length)]
         return Contacts(shape.body, np.concatenate(ends) @ R.T + p)
+    if shape.kind == "mesh":
+        return hull(shape.body, mesh_vertices(shape), None, R, p)
     remedy = "name the bodies that touch, or give Contacts(frame, points)"
     raise ValueError(f"the {shape.kind} of {shape.body!r} has no contacts: {remedy}")

@@ -16,7 +16,7 @@ import numpy as np
 from archimedes.checks import concrete
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import Body, Joint, inertia_fault
-from archimedes.multibody.parts.geometry import ROLES, Shape, triangles_of, volume_of
+from archimedes.multibody.parts.geometry import ROLES, Shape, mesh_vertices, volume_of
 from archimedes.typing import Matrix
 
 #: A body whose radius of gyration is so many times the size of the robot is suspicious, as is a
@@ -182,12 +182,10 @@ def corners(shape: Shape) -> np.ndarray | None:
 def read_mesh(shape: Shape) -> np.ndarray | None:
     """Return the vertices (n, 3) of a mesh in m, or None where it cannot be read."""
     try:
-        import trimesh  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-        vertices = np.asarray(triangles_of(trimesh, shape).vertices)
+        vertices = mesh_vertices(shape)
     except (ImportError, ValueError):
         return None
-    return vertices * np.array(shape.size) if len(vertices) else None
+    return vertices if len(vertices) else None
 
 
 def volume_or_zero(shape: Shape) -> float:

@@ -260,13 +260,7 @@ FORMS: dict[str, Callable[..., tuple[float, list[float]]]] = {
 
 def mesh(shape: Shape) -> tuple[float, Any, Any]:
     """Return volume, centre and inertia per density of what a mesh encloses."""
-    if shape.surface is None and not (shape.file and Path(shape.file).is_file()):
-        raise ValueError(f"the mesh of {shape.body!r} was not found: its inertia is not known")
-    try:
-        import trimesh  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError:
-        raise ImportError(f"meshes are read by trimesh: {install_command('robots')}") from None
-    solid = triangles_of(trimesh, shape)
+    solid = triangles_of(shape, "its inertia is not known")
     solid.apply_scale(shape.size)
     if not solid.is_watertight or not solid.volume > 0.0:
         mesh = f"{shape.file or shape.surface}, the mesh of {shape.body!r},"
@@ -275,8 +269,21 @@ def mesh(shape: Shape) -> tuple[float, Any, Any]:
     return float(solid.volume), np.array(solid.center_mass), np.array(solid.moment_inertia)
 
 
-def triangles_of(trimesh: Any, shape: Shape) -> Any:
+def mesh_vertices(shape: Shape) -> Any:
+    """Return the vertices (n, 3) of a mesh in m, in the axes of the shape."""
+    if shape.surface is not None:
+        return shape.surface.vertices * np.array(shape.size)
+    return np.array(triangles_of(shape, "nothing can touch it").vertices) * np.array(shape.size)
+
+
+def triangles_of(shape: Shape, consequence: str) -> Any:
     """Return the triangles of a mesh as trimesh keeps them."""
+    if shape.surface is None and not (shape.file and Path(shape.file).is_file()):
+        raise ValueError(f"the mesh of {shape.body!r} was not found: {consequence}")
+    try:
+        import trimesh  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        raise ImportError(f"meshes are read by trimesh: {install_command('robots')}") from None
     if shape.surface is not None:
         return trimesh.Trimesh(shape.surface.vertices, shape.surface.triangles)
     try:
