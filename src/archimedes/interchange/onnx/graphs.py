@@ -14,6 +14,7 @@ from archimedes.interchange.onnx.reading import STANDARD
 from archimedes.interchange.onnx.tensors import (
     INTEGERS,
     OnnxError,
+    UnknownValueError,
     check_elements,
     dtype_of,
     integer_range,
@@ -85,9 +86,10 @@ class Node:
     def concrete(self, value: Any, what: str) -> Array:
         """Return a value that decides on shapes, and must therefore be known."""
         if is_traced(value):
-            raise self.error(
-                f"{what} depends on values of the network's inputs, so shapes would: give the "
-                "inputs that decide on shapes fixed values, from_onnx(path, constants={...})"
+            raise UnknownValueError(
+                f"{self.label}: {what} depends on values of the network's inputs, so shapes would: "
+                "give the inputs that decide on shapes fixed values, "
+                "from_onnx(path, constants={...})"
             )
         return np.asarray(value)
 

@@ -51,7 +51,7 @@ class Input:
 
     def check(self, value: Any, lengths: dict[str, int]) -> Any:
         """Return an argument as an array of the right dtype, after a check of its shape."""
-        x = value if is_traced(value) else np.asarray(value)
+        x = np.asarray(value)
         kind, wanted = np.dtype(x.dtype).kind, self.dtype.kind
         if kind != wanted and not (wanted == "f" and kind in "iu"):
             raise OnnxError(
@@ -155,6 +155,9 @@ class Network(Compiled[..., Any]):
             f"<network {self.name}({', '.join(map(str, self._inputs))}) -> "
             f"{', '.join(self._outputs)}; {len(self._graph.steps)} nodes, {count:,} weights>"
         )
+
+    def __content__(self) -> tuple[Any, ...]:
+        return super().__content__()  # which is not inherited
 
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # Lists and narrow integers are taken too: recorded arrays have neither.

@@ -17,6 +17,7 @@ from archimedes.typing import Array
 __all__ = [
     "MAX_ELEMENTS",
     "OnnxError",
+    "UnknownValueError",
     "check_elements",
     "check_tensor",
     "dtype_of",
@@ -40,6 +41,10 @@ class OnnxError(ArchimedesError, ValueError):
     ...     print(error)
     from_onnx: no_such_file.onnx: no such file
     """
+
+
+class UnknownValueError(OnnxError):
+    """A value decides on shapes, but is not known while the network is recorded."""
 
 
 #: Bits and sign of the integer types, by the names of ``TensorProto.DataType``.

@@ -9,6 +9,12 @@ import numpy as np
 from archimedes.checks import is_traced
 from archimedes.function import cond, scan, while_loop
 from archimedes.interchange.onnx.ops.table import op
+from archimedes.interchange.onnx.tensors import UnknownValueError
+
+#: Steps that a loop may have so that derivatives can go backwards through it.
+_MOST_STEPS = 100_000
+#: Steps of loops that are written out because shapes depend on the number of the step.
+_MOST_UNROLLED = 1000
 
 
 @op("If")
@@ -42,6 +48,15 @@ def _stays_true(body: Any) -> bool:
     return name == body.inputs[1]
 
 
+def _unroll(step: Any, carry: Any, steps: int) -> tuple[Any, list[Any]]:
+    """Return what ``scan`` returns, by steps whose numbers are known."""
+    rows = []
+    for k in range(steps):
+        carry, row = step(carry, np.asarray(k))
+        rows.append(row)
+    return carry, [np.stack(column) for column in zip(*rows)]
+
+
 @op("Loop")
 def loop(node: Any, values: Any, count: Any, condition: Any, *carried: Any) -> Any:
     """Return what a body gives that is repeated, a number of times or while a condition holds."""
@@ -62,7 +77,12 @@ def loop(node: Any, values: Any, count: Any, condition: Any, *carried: Any) -> A
             return tuple(np.asarray(v) for v in new[:n]), tuple(new[n:])
 
         node.limit([steps])
-        last, ys = scan(step, tuple(carried), np.arange(steps))
+        try:
+            last, ys = scan(step, tuple(carried), np.arange(steps))
+        except UnknownValueError:  # a shape depends on the number of the step
+            if steps > _MOST_UNROLLED:
+                raise
+            last, ys = _unroll(step, tuple(carried), steps)
         return (*last, *ys)
     if outputs:
         raise node.error(
@@ -82,7 +102,9 @@ def loop(node: Any, values: Any, count: Any, condition: Any, *carried: Any) -> A
         return k + 1, np.asarray(going).reshape(()), tuple(new)
 
     first = true if start is True else np.asarray(start).reshape(())
-    _, _, last = while_loop(go_on, advance, (np.zeros((), np.int64), first, tuple(carried)))
+    known = not is_traced(most) and int(most) <= _MOST_STEPS
+    start_values = (np.zeros((), np.int64), first, tuple(carried))
+    _, _, last = while_loop(go_on, advance, start_values, max_steps=int(most) if known else None)
     return last
 
 
