@@ -31,10 +31,11 @@ def read_topics(path: Path, names: Collection[str] | None = None) -> dict[str, T
     pyulog = require("pyulog", "logs", "reading .ulg files")
     _check_formats(path)
     chosen = None if names is None else list({re.sub(r"\[\d+\]$", "", name) for name in names})
-    try:
-        log = pyulog.ULog(str(path), chosen)
-    except Exception as error:  # of any kind, from the bytes of a damaged file
-        raise ValueError(f"{path}: not a ULog file, or damaged: {error}") from error
+    with path.open("rb") as file:
+        try:
+            log = pyulog.ULog(file, chosen)
+        except Exception as error:  # of any kind, from the bytes of a damaged file
+            raise ValueError(f"{path}: not a ULog file, or damaged: {error!r}") from error
     if log.file_corruption:
         warnings.warn(f"{path}: parts of the log are damaged and left out", stacklevel=4)
     topics = {}
@@ -42,7 +43,7 @@ def read_topics(path: Path, names: Collection[str] | None = None) -> dict[str, T
         name = f"{part.name}[{part.multi_id}]" if part.multi_id else part.name
         if "timestamp" not in part.data:
             continue  # messages inside others
-        times = part.data["timestamp"].astype(np.float64) * 1e-6
+        times = part.data["timestamp"].astype(np.float64) / 1e6
         columns = {key: values for key, values in part.data.items() if key != "timestamp"}
         topics[name] = Topic(name, times, columns)
     return topics

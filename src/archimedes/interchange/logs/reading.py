@@ -26,6 +26,8 @@ __all__ = ["log_topics", "read_log"]
 #: returns the named topics, or all, and raises ValueError where the file is damaged.
 READERS = {
     ".ulg": "px4",
+    ".bin": "ardupilot",
+    ".tlog": "mavlink",
 }
 #: The module that reads a folder.
 FOLDERS = ""
@@ -46,7 +48,8 @@ def log_topics(path: str | Path) -> Topics:
     Parameters
     ----------
     path : path
-        The log. The ending of the name says what wrote it: ``.ulg`` (PX4).
+        The log. The ending of the name says what wrote it: ``.ulg`` (PX4), ``.bin`` (ArduPilot's
+        dataflash log), ``.tlog`` (telemetry in MAVLink).
 
     Returns
     -------

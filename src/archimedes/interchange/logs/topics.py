@@ -10,7 +10,7 @@ import numpy as np
 
 from archimedes.display import brief, number, text_table
 
-__all__ = ["Topic", "Topics", "as_columns"]
+__all__ = ["Topic", "Topics", "as_columns", "scaled"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,3 +92,15 @@ def as_columns(name: str, values: Any) -> dict[str, np.ndarray]:
         return {name: values}
     places = np.ndindex(*values.shape[1:])
     return {f"{name}[{', '.join(map(str, k))}]": values[(slice(None), *k)] for k in places}
+
+
+def scaled(values: np.ndarray, factor: float) -> np.ndarray:
+    """Return values times a factor, by division where it is one over a whole number.
+
+    That rounds once: 0.01 is no double, 100 is.
+
+    >>> scaled(np.array([3.0, 7.0]), 0.01), 7.0 * 0.01
+    (array([0.03, 0.07]), 0.07)
+    """
+    whole = round(1.0 / factor) if 1e-15 < factor < 1.0 else 0
+    return values / whole if whole and abs(whole * factor - 1.0) < 1e-12 else values * factor
