@@ -314,11 +314,13 @@ def test_numbers_without_a_place_are_reported(tmp_path):
     lost = "\n".join([*builder.report.ignored, *builder.report.approximated])
     for what in (
         "1 keyframes", "1 cameras", "1 pairs of bodies without contact",
-        "joint 'socket': the limit of a ball joint", "joint 'hinge': actuatorfrcrange is an",
+        "limits of joints, which are soft", "joint 'hinge': actuatorfrcrange is an",
         "friction or softness of 1 geoms",
     ):  # fmt: skip
         assert what in lost, lost
-    np.testing.assert_array_equal(builder.build().effort_limits, [np.inf] * 3 + [3.0])
+    model = builder.build()
+    np.testing.assert_array_equal(model.effort_limits, [np.inf] * 3 + [3.0])
+    np.testing.assert_array_equal(model.angle_limits, np.deg2rad([1.0] * 3 + [np.inf]))
 
 
 def test_report_and_refusals(tmp_path):

@@ -135,7 +135,7 @@ def test_long_chains(tmp_path):
     [
         ('type="free" stiffness="3"', "", "joint 'j': its spring pulls along the screw"),
         ('type="free" armature="3"', "", "joint 'j': armature resists the rates of v"),
-        ('actuatorfrcrange="-2 2"', "", "joint 'j': actuatorfrcrange is an effort_limit, which"),
+        ('actuatorfrcrange="-2 2"', "", "joint 'j': actuatorfrcrange is an effort_limit, of what"),
         (
             "",
             '<actuator><general name="g" joint="j" dyntype="filter" dynprm="0"/></actuator>',

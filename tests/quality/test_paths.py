@@ -95,7 +95,7 @@ def test_a_path_that_is_gone_is_found():
 def test_the_index_names_every_decision_by_its_title():
     folder = ROOT / "docs" / "decisions"
     rows = re.findall(r"- \[(\d+)\]\((\S+)\) (.+)", (folder / "index.md").read_text("utf-8"))
-    pages = sorted(page.name for page in folder.glob("0*.md"))
+    pages = sorted(page.name for page in folder.glob("[0-9]*.md"))
     assert sorted(name for _, name, _ in rows) == pages
     for number, name, title in rows:
         assert name.startswith(number)

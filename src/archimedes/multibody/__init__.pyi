@@ -26,6 +26,7 @@ from archimedes.multibody.algorithms.kinematics import frame_twist as frame_twis
 from archimedes.multibody.algorithms.kinematics import kinetic_energy as kinetic_energy
 from archimedes.multibody.algorithms.kinematics import pose as pose
 from archimedes.multibody.algorithms.kinematics import potential_energy as potential_energy
+from archimedes.multibody.algorithms.limits import limit_torque as limit_torque
 from archimedes.multibody.algorithms.mass_matrix import crba as crba
 from archimedes.multibody.algorithms.mass_matrix import inverse_mass_matrix as inverse_mass_matrix
 from archimedes.multibody.algorithms.passive_forces import passive_torque as passive_torque

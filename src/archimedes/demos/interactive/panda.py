@@ -118,9 +118,7 @@ def page() -> View:
     names = tuple(link.body for link in panda.links if link.body)
 
     def motion(t: Scalar, x: mb.State, u: Pull, p: Tree) -> Any:
-        lower, upper = np.asarray(panda.lower), np.asarray(panda.upper)
-        stops = 400.0 * (np.clip(x.q, lower, upper) - x.q)
-        return mb.dynamics(panda, t, x, torque_of(x, p) + stops, u.forces(panda, x.q, x.v))
+        return mb.dynamics(panda, t, x, torque_of(x, p), u.forces(panda, x.q, x.v))
 
     def outputs(t: Scalar, x: mb.State, u: Pull, p: Tree) -> Shown:
         wrenches = u.forces(panda, x.q, x.v)

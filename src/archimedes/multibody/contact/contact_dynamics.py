@@ -5,8 +5,9 @@ Legend: h is the step, v the velocity before it, a the acceleration without cont
 the time s within the step gets an impulse k, which acts from then on. Then the forces: impulses l
 so that ``v' = v + M^-1 J' (k + l) + h a`` has normal speeds ``u_n >= -gap / h``. Positions move by
 ``h v' - s M^-1 J' k``. What is left of a penetration is taken back by moving positions alone, which
-gives nobody speed. Velocities of free joints are in axes that stand still (see below). Damping
-and friction of joints, ``-D v``, act with v' in place of v: forces meet M + h D.
+gives nobody speed. Velocities of free joints are in axes that stand still (see below). Damping of
+joints, ``-D v``, acts with v' in place of v: forces meet M + h D. Limits and dry friction of joints
+are rows of J of one number each, and impulses l of their own.
 Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Acary and
 Brogliato 2008, chapter 10; Anitescu and Potra, Nonlinear Dynamics 14, 1997.
 
@@ -29,12 +30,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import check_positive, check_shape, check_that
+from archimedes.checks import check_positive, check_shape, check_that, check_type
 from archimedes.function import compile
 from archimedes.multibody.algorithms.configurations import integrate, own_links
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, frame_twist, world_pose
+from archimedes.multibody.algorithms.limits import FAR, HeldRows, free_velocities, held_rows
 from archimedes.multibody.algorithms.links import Forces
+from archimedes.multibody.algorithms.mass_matrix import Factors
 from archimedes.multibody.algorithms.passive_forces import FRICTION_SPEED, passive_torque
 from archimedes.multibody.contact import impulses
 from archimedes.multibody.contact.collision import Touch, materials_of, moving_frames, touches
@@ -46,6 +49,7 @@ from archimedes.multibody.systems.constraints import check_single, mass_factors,
 from archimedes.multibody.systems.dynamics import DrivenState, State, check_is_state
 from archimedes.spatial.attitudes.rotvec import rotvec_to_dcm, so3_left_jacobian
 from archimedes.spatial.components import cross, skew
+from archimedes.tree import replace
 from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
@@ -74,13 +78,16 @@ def contact_step(
     pairs: Sequence[Pair] = (),
     restitution: Scalar = 0.0,
     recovery: Scalar = 0.2,
+    limits: bool = True,
 ) -> State:
     """Return the state after a step with exact Coulomb friction and without penetration.
 
     The step is semi-implicit Euler. Impulses are found so that contacts stick or slide as the
-    friction cone requires. Passive forces act; damping and friction of joints act with the velocity
-    after the step. Derivatives are those of the equations that the impulses solve: exact for a step
-    whose contacts stay open, sticking or sliding as they are.
+    friction cone requires, joints stay within their limits, and those with friction stick or move.
+    They are found together: a foot on the ground carries a knee at its stop. Stops do not bounce.
+    Passive forces act; damping of joints acts with the velocity after the step. Derivatives are
+    those of the equations that the impulses solve: exact for a step whose contacts and joints stay
+    open, sticking or sliding as they are.
 
     Parameters
     ----------
@@ -105,6 +112,8 @@ def contact_step(
         Coefficient of restitution, 0 by default.
     recovery : float, optional
         Fraction of a penetration that is removed in a step, 0.2 by default.
+    limits : bool, optional
+        Whether joints stay within their limits. True by default.
 
     Examples
     --------
@@ -125,14 +134,17 @@ def contact_step(
         raise TypeError(f"x must be a State(q=x.q, v=x.v), got a DrivenState: {why}")
     for value, name in ((restitution, "restitution"), (recovery, "recovery")):
         check_that(lambda x: (x >= 0.0) & (x <= 1.0), value, name, "must be between 0 and 1")
+    check_type(limits, "limits", bool, "False switches the limits of joints off")
     q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")
-    points = touches(model, q, contacts, ground, pairs)
+    held = held_rows(model, q, limits)
+    alone = held if not contacts and not pairs else None
+    points = touches(model, q, contacts, ground, pairs) if alone is None else []
     check_shape(np.asarray(restitution), "restitution, of all or each point,", (), (len(points),))
-    J, gap = contact_rows(model, q, points), np.stack([touch.gap for touch in points])
-    torques = passive_torque(model, q, v)
+    smooth = replace(model, friction=np.where(free_velocities(model), model.friction, 0.0))
+    torques = passive_torque(smooth, q, v)
     if u is not None:
         torques = check_single(model, u, "u") + torques
-    viscous = viscosity(model, v)
+    viscous = viscosity(smooth, v)
     factors = mass_factors(model, q, None if viscous is None else step * viscous)
     # Without contact. What goes with velocities squared is taken at the middle of the step: at its
     # start it would give energy to all that spins, by the square of its speed.
@@ -141,6 +153,14 @@ def contact_step(
     middle = v + 0.5 * step * first
     change = at_start - rnea(model, q, middle, np.zeros(model.nv), forces)
     freely = standing_still(model, first + solve_mass(factors, change[:, None])[:, 0], middle)
+    if alone is not None:
+        after, moved = hold_rows(v + step * freely, factors, alone, step, recovery)
+        return step_to(model, q, after, moved)
+    J, gap = contact_rows(model, q, points), np.stack([touch.gap for touch in points])
+    n = J.shape[0]
+    if held is not None:  # in the units of its rows
+        scale = np.sqrt(np.sum(model.masses))
+        J, gap = scale * J, scale * gap
     across = solve_mass(factors, J.T)
     G = matrix_product(J, across)
     G_n, J_n, mu = G[::3, ::3], J[::3], friction_of(points)
@@ -154,15 +174,72 @@ def contact_step(
     knocked = impulses.knocks(hard, J @ v, mu, impact, restitution)
     before = v + sharp @ knocked + step * freely
     reach = np.where(impact.hit, 0.0, np.maximum(gap / step, -CREEP))
-    pushes = impulses.cone_impulses(G, J @ before + impulses.spread(reach), mu)
-    after = before + across @ pushes
+    open_at = J @ before + impulses.spread(reach)
+    if held is None:
+        every, pushes = across, impulses.cone_impulses(G, open_at, mu)
+    else:
+        both = np.concatenate([open_at, held.J @ before])
+        own = solve_mass(factors, held.J.T)
+        beside = held.J @ across
+        every = np.concatenate([across, own], axis=1)
+        all_G = np.concatenate([
+            np.concatenate([G, beside.T], axis=1),
+            np.concatenate([beside, held.J @ own], axis=1),
+        ])  # fmt: skip
+        pushes = impulses.mixed_impulses(all_G, both, mu, rates_within(held, step))
+    after = before + every @ pushes
     moved = step * after - sharp @ (np.repeat(impact.late, 3) * knocked)
     if not known_zero(recovery):
         left = gap + J_n @ moved
-        lifts = impulses.normal_impulses(G_n, np.where(left > 0.0, left, recovery * left))
-        moved = moved + across[:, ::3] @ lifts
+        left = np.where(left > 0.0, left, recovery * left)
+        if held is None:
+            moved = moved + across[:, ::3] @ impulses.normal_impulses(G_n, left)
+        else:
+            which = [*range(0, n, 3), *range(n, all_G.shape[0])]
+            ways = ways_within(held, held.J @ moved, recovery)
+            ways = impulses.Rows(
+                np.concatenate([-left, ways.low]),
+                np.concatenate([0.0 * left + FAR, ways.high]),
+                np.concatenate([0.0 * left, ways.friction]),
+            )
+            lifts = impulses.row_impulses(all_G[which][:, which], 0.0 * ways.low, ways)
+            moved = moved + every[:, which] @ lifts
+    return step_to(model, q, after, moved)
+
+
+def step_to(model: Model, q: Vector, after: Vector, moved: Vector) -> State:
+    """Return the state after a way and with velocities (nv,) in axes that stood still."""
     reached = integrate(model, q, straight_on(model, moved))
     return State(reached, seen_after(model, after, moved))
+
+
+def hold_rows(
+    before: Vector, factors: Factors, held: HeldRows, step: float, recovery: Scalar
+) -> tuple[Vector, Vector]:
+    """Return velocities (nv,) within limits and against dry friction, and the way (nv,)."""
+    across = solve_mass(factors, held.J.T)
+    G = held.J @ across
+    pushes = impulses.row_impulses(G, held.J @ before, rates_within(held, step))
+    after = before + across @ pushes
+    moved = step * after
+    if not known_zero(recovery):
+        own = ways_within(held, held.J @ moved, recovery)
+        moved = moved + across @ impulses.row_impulses(G, 0.0 * own.low, own)
+    return after, moved
+
+
+def rates_within(held: HeldRows, step: float) -> impulses.Rows:
+    """Return which rates (n,) lead beyond no limit in a step, and impulses of dry friction."""
+    low, high = np.minimum(held.low, 0.0) / step, np.maximum(held.high, 0.0) / step
+    return impulses.Rows(low, high, step * held.friction)
+
+
+def ways_within(held: HeldRows, moved: Vector, recovery: Scalar) -> impulses.Rows:
+    """Return how far rows (n,) may go on after a way, and must where they are beyond a limit."""
+    low, high = held.low - moved, held.high - moved
+    low = np.where(low > 0.0, recovery * low, low)
+    high = np.where(high < 0.0, recovery * high, high)
+    return impulses.Rows(low, high, 0.0 * low)
 
 
 #: The product as a loop over all entries. Written out it leaves out zeros, but it grows with the
@@ -171,7 +248,7 @@ matrix_product = compile(lambda a, b: a @ b, name="matrix_product")
 
 
 def viscosity(model: Model, v: Vector) -> Vector | None:
-    """Return d (nv,) with ``-d v`` the damping and friction of joints, or None if there is none.
+    """Return d (nv,) with ``-d v`` the damping and smooth friction of joints, or None for none.
 
     Taken with the velocity after the step they slow joints down however large they are, where with
     that before it they would turn them back, faster and faster.

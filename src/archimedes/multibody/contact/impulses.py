@@ -6,6 +6,11 @@ nearest to ``z = t - s u_t``, for any r, s > 0. So a contact is open (l = 0), st
 slides (u_n = 0, t = mu n z / |z|), and in each case F = 0 is smooth: its slope A in l makes steps
 of Newton's method, ``A dl = -dF`` the derivatives of the solution (implicit function theorem).
 Contacts of a flat face are redundant, and A is singular: any solution gives the same velocities.
+
+Joints are rows of one number each: u stays between low and high, and dry friction resists with up
+to d. With z = u - r l the velocity that a row would have by itself, r its mobility, it has
+``u = clip(soft(z, r d), low, high)``, where soft moves a number towards zero by so much, and l is
+what that takes. A row is held (u is 0, low or high) or moves (l = -d or d, 0 without friction).
 Sources: Alart and Curnier, Computer Methods in Applied Mechanics and Engineering 92, 1991; Acary
 and Brogliato, Numerical Methods for Nonsmooth Dynamical Systems, 2008, sections 3.9, 13.3 and 13.7.
 
@@ -73,6 +78,31 @@ def units(size: Vector) -> Vector:
     return 1.0 / np.sqrt(np.where(least > 0.0, least, 1.0))  # one where no contact can move
 
 
+class Rows(NamedTuple):
+    """Of rows of one number each: bounds of their velocities (n,) and the most of dry friction."""
+
+    low: Any
+    high: Any
+    friction: Any
+
+
+def row_impulses(G: Matrix, b: Vector, rows: Rows) -> Vector:
+    """Return impulses (n,) of rows with velocities ``G l + b``."""
+    w = units(np.diag(G))
+    low, high, friction = rows
+    return w * row_kernel(w[:, None] * G * w, w * b, w * low, w * high, friction / w)
+
+
+def mixed_impulses(G: Matrix, b: Vector, mu: Vector, rows: Rows) -> Vector:
+    """Return impulses (3 m + n,) of contacts and of rows with velocities ``G l + b``."""
+    m, size = mu.shape[0], np.diag(G)
+    w = units(np.concatenate([np.repeat(size[: 3 * m : 3], 3), size[3 * m :]]))
+    own = w[3 * m :]
+    low, high, friction = rows
+    bounds = own * low, own * high, friction / own
+    return w * mixed_kernel(w[:, None] * G * w, w * b, mu, *bounds)
+
+
 @custom_jvp
 def unit_cone_impulses(G: Matrix, b: Vector, mu: Vector) -> Vector:
     """Return `cone_impulses` where the diagonal of G is one at the normals."""
@@ -106,6 +136,50 @@ def unit_normal_impulses(G: Matrix, b: Vector) -> Vector:
     return solve_cones(sweep, step, off, b)
 
 
+@custom_jvp
+def unit_row_impulses(G: Matrix, b: Vector, low: Vector, high: Vector, friction: Vector) -> Vector:
+    """Return `row_impulses` where the diagonal of G is one."""
+    rows, own = roll_rows(G, 1), Rows(low, high, friction)
+
+    def step(l: Vector, damping: Scalar) -> Vector:
+        moves, off = row_slopes(times(G, l) + b, l, own)
+        return l + solve_damped(held_rows(G, moves), -off, damping)
+
+    return solve_cones(
+        lambda l: sweep_rows(rows, b, own, l),
+        step,
+        lambda l: np.max(np.abs(row_slopes(times(G, l) + b, l, own)[1])),
+        b,
+    )
+
+
+@custom_jvp
+def unit_mixed_impulses(
+    G: Matrix, b: Vector, mu: Vector, low: Vector, high: Vector, friction: Vector
+) -> Vector:
+    """Return `mixed_impulses` where the diagonal of G is one at normals and rows."""
+    m3, own = 3 * mu.shape[0], Rows(low, high, friction)
+    contacts, rows = roll_rows(G, 3, m3), roll_rows(G, 1, first=m3)
+
+    def sweep(l: Vector) -> Vector:
+        l = sweep_contacts(contacts, b[:m3].reshape(-1, 3), mu, l)
+        return sweep_rows(rows, b[m3:], own, l)
+
+    def step(l: Vector, damping: Scalar) -> Vector:
+        at = linearise(G, b, mu, l)
+        moves, off = row_slopes((times(G, l) + b)[m3:], l[m3:], own)
+        A = np.concatenate([at.A.reshape(m3, -1), held_rows(G, moves, m3)])
+        moved = l + solve_damped(A, -np.concatenate([at.F.ravel(), off]), damping)
+        L = moved[:m3].reshape(-1, 3)
+        return np.concatenate([np.where(L[:, :1] > 0.0, L, 0.0).ravel(), moved[m3:]])
+
+    def off(l: Vector) -> Scalar:
+        _, left = row_slopes((times(G, l) + b)[m3:], l[m3:], own)
+        return np.maximum(violation(G, b, mu, l), np.max(np.abs(left)))
+
+    return solve_cones(sweep, step, off, b)
+
+
 def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector) -> Vector:
     """Return impulses at which Coulomb's law holds, from zero on."""
 
@@ -131,10 +205,10 @@ def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector) -> Vector:
     return while_loop(goes_on, one_round, state, max_steps=ROUNDS)[0]
 
 
-def roll_rows(G: Matrix, size: int) -> Array:
+def roll_rows(G: Matrix, size: int, stop: int | None = None, first: int = 0) -> Array:
     """Return the rows (m, size, n) of each contact, its own columns first, in a round."""
     n = G.shape[0]
-    rows = np.arange(n).reshape(-1, size, 1)
+    rows = np.arange(n)[first:stop].reshape(-1, size, 1)
     columns = (rows[:, :1] + np.arange(n)) % n
     return G[rows, columns]
 
@@ -165,6 +239,50 @@ def sweep_contacts(rows: Array, b: Matrix, mu: Vector, l: Vector) -> Vector:
     return l
 
 
+def sweep_rows(rows: Array, b: Vector, own: Rows, l: Vector) -> Vector:
+    """Return impulses after each row in turn has taken the others' as given, in a round."""
+
+    def one(l: Vector, item: tuple[Any, ...]) -> tuple[Any, Any]:
+        row, free, *limits = item
+        z = row[0] @ l + free - l[0]
+        return np.concatenate([l[1:], (row_velocity(z, Rows(*limits)) - z)[None]]), None
+
+    if b.shape[0] > WRITTEN_OUT:
+        return scan(one, l, (rows, b, *own))[0]
+    for i in range(b.shape[0]):
+        l, _ = one(l, (rows[i], b[i], *(x[i] for x in own)))
+    return l
+
+
+def row_velocity(z: Scalar, own: Rows) -> Any:
+    """Return the velocities of rows that would have z by themselves."""
+    slowed = z - np.minimum(np.maximum(z, -own.friction), own.friction)
+    return np.minimum(np.maximum(slowed, own.low), own.high)
+
+
+def row_slopes(u: Vector, l: Vector, own: Rows) -> tuple[Vector, Vector]:
+    """Return which rows move, not held by friction or at a bound, and by how much l is off."""
+    z = u - l
+    slowed = z - np.minimum(np.maximum(z, -own.friction), own.friction)
+    moves = (np.abs(z) > own.friction) & (slowed > own.low) & (slowed < own.high)
+    return moves, u - row_velocity(z, own)
+
+
+def held_rows(G: Matrix, moves: Array, first: int = 0) -> Matrix:
+    """Return the slope (n, N) of what rows are off, in all impulses."""
+    return np.where(moves[:, None], np.eye(G.shape[0])[first:], G[first:])
+
+
+def row_tangent(du: Vector, l: Vector, u: Vector, own: Rows, change: Rows) -> Vector:
+    """Return by how much rows are off for changes of their velocities and limits."""
+    moves, _ = row_slopes(u, l, own)
+    z = u - l
+    slowed = z - np.minimum(np.maximum(z, -own.friction), own.friction)
+    bound = np.where(slowed <= own.low, change.low, 0.0)
+    bound = np.where(slowed >= own.high, change.high, bound)
+    return np.where(moves, np.sign(z) * change.friction, du - bound)
+
+
 def slowest(p: Scalar, q: Scalar, r: Scalar) -> Any:
     """Return the larger eigenvalue of [[p, r], [r, q]]: its inverse is the pace that settles."""
     half, apart = 0.5 * (p + q), 0.5 * (p - q)
@@ -180,15 +298,20 @@ def in_disk(x: Scalar, y: Scalar, radius: Scalar) -> tuple[Any, Any]:
 
 def violation(G: Matrix, b: Vector, mu: Vector, l: Vector) -> Scalar:
     """Return by how much impulses are off Coulomb's law."""
-    L, u = l.reshape(-1, 3), (times(G, l) + b).reshape(-1, 3)
+    m3 = 3 * mu.shape[0]
+    u = times(G, l) + b
+    if m3 < b.shape[0]:
+        u, l = u[:m3], l[:m3]
+    L, u = l.reshape(-1, 3), u.reshape(-1, 3)
     push = np.maximum(L[:, 0] - u[:, 0], 0.0)
-    z = L[:, 1:] - u[:, 1:] / paces(G)[:, None]
+    z = L[:, 1:] - u[:, 1:] / paces(G, m3)[:, None]
     x, y = in_disk(z[:, 0], z[:, 1], mu * push)
     return np.max(np.abs(L - np.stack([push, x, y], axis=1)))
 
 
-def paces(G: Matrix) -> Vector:
+def paces(G: Matrix, m3: int) -> Vector:
     """Return `slowest` of the tangents of each contact (m,)."""
+    G = G[:m3, :m3] if m3 < G.shape[0] else G
     size, beside = np.diag(G), np.diag(G, 1)
     return slowest(size[1::3], size[2::3], beside[1::3])
 
@@ -206,9 +329,13 @@ class Linearised(NamedTuple):
 
 def linearise(G: Matrix, b: Vector, mu: Vector, l: Vector) -> Linearised:
     """Return F and its slope at impulses; arrays with a row per contact."""
-    n = b.shape[0]
-    blocks = (G.reshape(-1, 3, n), np.eye(n).reshape(-1, 3, n), l.reshape(-1, 3))
-    rest = ((times(G, l) + b).reshape(-1, 3), mu, paces(G))
+    n, m3 = b.shape[0], 3 * mu.shape[0]
+    u, eye = times(G, l) + b, np.eye(n)
+    if m3 < n:  # rows of joints follow the contacts
+        u, l, eye = u[:m3], l[:m3], eye[:m3]
+    rows = G[:m3] if m3 < n else G
+    blocks = (rows.reshape(-1, 3, n), eye.reshape(-1, 3, n), l.reshape(-1, 3))
+    rest = (u.reshape(-1, 3), mu, paces(G, m3))
     return Linearised(*vmap(contact_slope)(*blocks, *rest))
 
 
@@ -244,11 +371,39 @@ def cone_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[V
     (G, b, mu), (dG, db, dmu) = primals, tangents
     l = unit_cone_impulses(G, b, mu)
     at = linearise(G, b, mu, l)
-    du = (times(dG, l) + db).reshape(b.shape[0] // 3, 3)
+    dF = contact_tangent(at, times(dG, l) + db, dmu)
+    return l, solve_damped(at.A.reshape(G.shape), -dF)
+
+
+def contact_tangent(at: Linearised, du: Vector, dmu: Vector) -> Vector:
+    """Return by how much contacts (3 m,) are off for changes of velocities and friction."""
+    du = du.reshape(dmu.shape[0], 3)
     across = (at.bend @ du[:, 1:, None])[:, :, 0] - dmu[:, None] * at.along
     off = np.where(at.slides[:, None], across, du[:, 1:])
-    dF = np.where(at.shut[:, None], np.concatenate([du[:, :1], off], axis=1), 0.0)
-    return l, solve_damped(at.A.reshape(G.shape), -dF.ravel())
+    return np.where(at.shut[:, None], np.concatenate([du[:, :1], off], axis=1), 0.0).ravel()
+
+
+@unit_row_impulses.defjvp
+def rows_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Vector, Vector]:
+    """Return dl of dG, db and the limits of rows."""
+    (G, b, *limits), (dG, db, *changes) = primals, tangents
+    l, own = unit_row_impulses(G, b, *limits), Rows(*limits)
+    u = times(G, l) + b
+    dF = row_tangent(times(dG, l) + db, l, u, own, Rows(*changes))
+    return l, solve_damped(held_rows(G, row_slopes(u, l, own)[0]), -dF)
+
+
+@unit_mixed_impulses.defjvp
+def mixed_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Vector, Vector]:
+    """Return dl of dG, db, dmu and the limits of rows."""
+    (G, b, mu, *limits), (dG, db, dmu, *changes) = primals, tangents
+    l, own, m3 = unit_mixed_impulses(G, b, mu, *limits), Rows(*limits), 3 * mu.shape[0]
+    at = linearise(G, b, mu, l)
+    u, du = (times(G, l) + b)[m3:], times(dG, l) + db
+    dF = [contact_tangent(at, du[:m3], dmu)]
+    dF.append(row_tangent(du[m3:], l[m3:], u, own, Rows(*changes)))
+    A = [at.A.reshape(m3, -1), held_rows(G, row_slopes(u, l[m3:], own)[0], m3)]
+    return l, solve_damped(np.concatenate(A), -np.concatenate(dF))
 
 
 @unit_normal_impulses.defjvp
@@ -278,6 +433,7 @@ def solve_damped(A: Matrix, right: Vector, damping: Scalar | None = None) -> Any
 
 #: Numbers take the way that recordings take: the loops are native code.
 cone_kernel, normal_kernel = compile(unit_cone_impulses), compile(unit_normal_impulses)
+row_kernel, mixed_kernel = compile(unit_row_impulses), compile(unit_mixed_impulses)
 
 
 #: Reflections per contact at most; a row of n balls takes n.

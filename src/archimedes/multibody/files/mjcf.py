@@ -47,6 +47,8 @@ from archimedes.xml_elements import read_elements
 JOINTS = {kind.mjcf: kind for kind in KINDS.values() if kind.mjcf is not None}
 #: Numbers of joints that a flag of the file makes zero.
 SWITCHED = {"damping": "DAMPER", "stiffness": "SPRING", "friction": "FRICTIONLOSS"}
+#: Parts of the physics that are constraints in MuJoCo, which one flag makes all inactive.
+CONSTRAINTS = ("LIMIT", "FRICTIONLOSS", "EQUALITY")
 #: Bodies are inside each other in these files, each a step of a chain.
 DEEPEST = 500
 #: Shapes by MuJoCo's number: kind here, and its numbers of MuJoCo's three half sizes.
@@ -103,6 +105,8 @@ NUMBERS = {
     "actuator_armature": "armature of actuator",
     "actuator_delay": "the delay of actuator",
 }
+#: The least that MuJoCo divides by.
+MJMINVAL = 1e-15
 #: What MuJoCo takes for contacts where a file says nothing.
 USUAL = {
     "friction": (1.0, 0.005, 0.0001), "solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -225,8 +229,9 @@ class MjcfReader:
 
     def is_off(self, what: str) -> bool:
         """Return whether a flag of the file disables a part of the physics."""
-        bit = getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{what}", 0)
-        return bool(int(self.m.opt.disableflags) & int(bit))
+        names = [what, "CONSTRAINT"] if what in CONSTRAINTS else [what]
+        bits = [int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{name}", 0)) for name in names]
+        return any(int(self.m.opt.disableflags) & bit for bit in bits)
 
     def ignore(self, what: str) -> None:
         """Report what is not in the model."""
@@ -301,10 +306,17 @@ class MjcfReader:
         if kind.nq == 1:
             # MuJoCo's qpos is zero_at where the body is as in the file.
             values["zero_at"] = float(m.qpos0[q0])
-            if m.jnt_limited[j]:
-                values["lower"], values["upper"] = m.jnt_range[j].tolist()
-            if m.jnt_actfrclimited[j]:
-                values["effort_limit"] = float(np.abs(m.jnt_actfrcrange[j]).max())
+        if m.jnt_limited[j] and not self.is_off("LIMIT"):
+            narrowed = np.array(m.jnt_range[j]) + float(m.jnt_margin[j]) * np.array([1.0, -1.0])
+            if kind.nq == 1:
+                values["lower"], values["upper"] = narrowed.tolist()
+            else:
+                values["angle_limit"] = float(narrowed[1])
+            frequency, damping = stop_of(m.jnt_solref[j])
+            values["limit_frequency"], values["limit_damping"] = frequency, damping
+            self.report.use("limit")
+        if kind.nq == 1 and m.jnt_actfrclimited[j]:
+            values["effort_limit"] = float(np.abs(m.jnt_actfrcrange[j]).max())
         return values
 
     # ---- shapes, tendons, actuators ------------------------------------------------------
@@ -476,7 +488,7 @@ class MjcfReader:
     def add_equalities(self) -> None:
         """Add what holds bodies and joints together as closures, for `constrained_dynamics`."""
         m = self.m
-        off = self.is_off("EQUALITY") or self.is_off("CONSTRAINT")
+        off = self.is_off("EQUALITY")
         for k in range(m.neq):
             where = label(m.equality(k), "equality")
             closure = self.equality(k) if m.eq_active0[k] and not off else None
@@ -546,17 +558,23 @@ class MjcfReader:
             self.approximate(f"friction or softness of {number} geoms: Ground and Pair have theirs")
         self.report_numbers()
         if np.any(m.dof_frictionloss) and not self.is_off("FRICTIONLOSS"):
-            self.approximate("frictionloss, which is a constraint in MuJoCo, is a smooth force")
+            smooth = "is a smooth force in dynamics and exact in contact_step"
+            self.approximate(f"frictionloss, which is a constraint in MuJoCo, {smooth}")
+        if np.any(m.jnt_limited) and not self.is_off("LIMIT"):
+            stops = "are springs with dampers in dynamics and exact in contact_step"
+            self.approximate(f"limits of joints, which are soft constraints in MuJoCo, {stops}")
 
     def report_joint(self, j: int, where: str) -> None:
         """Report which numbers of a joint count otherwise here."""
         m, kind, start = self.m, self.m.jnt_type[j], self.m.jnt_qposadr[j]
-        if kind == BALL and m.jnt_limited[j]:
-            self.ignore(f"{where}: the limit of a ball joint")
+        if m.jnt_limited[j] and self.is_off("LIMIT"):
+            self.ignore(f"{where}: its limits, which the file switches off")
+        elif m.jnt_limited[j] and m.jnt_margin[j]:
+            self.approximate(f"{where}: its limits are narrower by their margin")
         if m.jnt_actfrclimited[j]:
             low, high = m.jnt_actfrcrange[j]
             larger = "" if low == -high else ", of the larger one"
-            limit = f"an effort_limit{larger}, which stops nothing by itself"
+            limit = f"an effort_limit{larger}, of what actuators give together"
             self.approximate(f"{where}: actuatorfrcrange is {limit}")
         if kind != FREE:
             return
@@ -581,6 +599,19 @@ class MjcfReader:
             lost = (name for name, row in zip(names, rows, strict=True) if np.any(row))
             for name in dict.fromkeys(lost):
                 self.ignore(f"{what} {name!r}")
+
+
+def stop_of(solref: Vector) -> tuple[float, float]:
+    """Return frequency and damping ratio of a stop for a reference of MuJoCo's solver.
+
+    A positive one is a time constant and a damping ratio, a negative one stiffness and damping per
+    inertia.
+    """
+    first, second = (float(x) for x in solref)
+    if first > 0.0:
+        return 1.0 / (first * max(second, MJMINVAL)), second
+    frequency = max(-first, MJMINVAL) ** 0.5
+    return frequency, -0.5 * second / frequency
 
 
 def label(row: Any, what: str) -> str:

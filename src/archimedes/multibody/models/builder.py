@@ -276,7 +276,8 @@ class Builder:
         **values
             Numbers, or one per coordinate (``lower``, ``upper``, ``rest``) or velocity
             (``speed_limit``, ``effort_limit``, ``damping``, ``friction``, ``stiffness``,
-            ``armature``).
+            ``armature``, ``limit_frequency`` and ``limit_damping`` of the stops at its limits).
+            A spherical joint has an ``angle_limit`` in rad.
         """
         name = f"{parent or WORLD}_{child}" if joint is None else joint
         where = f"joint {name!r}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes import checks
 from archimedes.display import COLUMNS, brief
-from archimedes.multibody.parts.joints import JointKind, Screw
+from archimedes.multibody.parts.joints import JointKind, Screw, Spherical
 from archimedes.multibody.parts.ranges import check_numbers, check_one, known_numbers, read_only
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
@@ -23,9 +23,12 @@ ROUNDING = 1e-15
 #: Numbers of a joint, and those of them that are not negative.
 VALUES = (
     "lower", "upper", "rest", "speed_limit", "effort_limit", "damping", "friction", "stiffness",
-    "armature",
+    "armature", "angle_limit", "limit_frequency", "limit_damping",
 )  # fmt: skip
-NOT_NEGATIVE = ("speed_limit", "effort_limit", "damping", "friction", "armature")
+NOT_NEGATIVE = (
+    "speed_limit", "effort_limit", "damping", "friction", "armature", "angle_limit",
+    "limit_frequency", "limit_damping",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,10 @@ def check_values(values: dict[str, Any], kind: JointKind, where: str) -> None:
     if not kind.straight and {"lower", "upper"} & {*values}:
         raise ValueError(
             f"{where}: a {kind.name} joint has no limits: its coordinates are points of a manifold"
+        )
+    if type(kind) is not Spherical and "angle_limit" in values:
+        raise ValueError(
+            f"{where}: angle_limit is for spherical joints; a {kind.name} joint has lower and upper"
         )
     for key, value in values.items():
         if key not in VALUES:

@@ -123,7 +123,13 @@ class Model:
     speed_limits : array (nv,)
         Limits of the velocities.
     effort_limits : array (nv,)
-        Limits of the torques.
+        Limits of the torques that actuators give together.
+    angle_limits : array (nv,), optional
+        Largest angles in rad of spherical joints. inf by default.
+    limit_frequency : array (nv,), optional
+        Frequencies in rad/s of joints on the stops of their limits, 50 by default.
+    limit_damping : array (nv,), optional
+        Damping ratios of joints on these stops, 1 by default.
     gravity : array (3,), optional
         Gravitational acceleration in m/s^2.
     tendons : Tendons, optional
@@ -164,6 +170,9 @@ class Model:
     upper: Any = field()
     speed_limits: Any = field()
     effort_limits: Any = field()
+    angle_limits: Any = field(units="rad", default=None)
+    limit_frequency: Any = field(units="rad/s", default=None)
+    limit_damping: Any = field(units="", default=None)
     gravity: Any = field(units="m/s^2", default=GRAVITY)
     tendons: Any = field(default=None)
     actuators: tuple[Any, ...] = field(default=())
@@ -174,6 +183,9 @@ class Model:
         """Check the shapes against the tree."""
         self.__dict__["gravity"] = check_vector(self.gravity, 3, "Model gravity")
         n, k = len(self.links), len(self.frames)
+        for name in ("angle_limits", "limit_frequency", "limit_damping"):
+            if getattr(self, name) is None:
+                self.__dict__[name] = np.full(self.nv, PER_VELOCITY[name][1])
         wanted: dict[str, tuple[int, ...]] = {
             "rotations": (n, 3, 3), "positions": (n, 3), "masses": (n,), "centers": (n, 3),
             "inertias": (n, 3, 3), "frame_rotations": (k, 3, 3), "frame_positions": (k, 3),
@@ -203,6 +215,8 @@ class Model:
         u: ArrayLike | None = None,
         forces: Forces = None,
         actuators: Sequence[Any] | None = None,
+        *,
+        limits: bool = True,
     ) -> State:
         """Return the rates of a state: `archimedes.multibody.dynamics` of this model.
 
@@ -218,8 +232,10 @@ class Model:
             External forces on bodies. None by default.
         actuators : sequence, optional
             Actuators, such as ``model.actuators``. None by default.
+        limits : bool, optional
+            Whether joints have stops at their limits, see `limit_torque`. True by default.
         """
-        return dynamics(self, t, x, u, forces, actuators)
+        return dynamics(self, t, x, u, forces, actuators, limits=limits)
 
     # ---- sizes and names -----------------------------------------------------------------
 
@@ -354,6 +370,11 @@ class Model:
 #: Fields with a number per velocity, or per coordinate: name in a builder, and the usual value.
 PER_VELOCITY = {name: (name, 0.0) for name in ("armature", "damping", "friction", "stiffness")}
 PER_VELOCITY |= {"speed_limits": ("speed_limit", np.inf), "effort_limits": ("effort_limit", np.inf)}
+PER_VELOCITY |= {"angle_limits": ("angle_limit", np.inf)}
+PER_VELOCITY |= {
+    "limit_frequency": ("limit_frequency", 50.0),
+    "limit_damping": ("limit_damping", 1.0),
+}
 LIMITS = {"lower": ("lower", -np.inf), "upper": ("upper", np.inf)}
 
 

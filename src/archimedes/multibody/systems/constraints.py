@@ -511,11 +511,13 @@ def constrained_dynamics(
     *,
     actuators: Sequence[Any] | None = None,
     frequency: float = 20.0,
+    limits: bool = True,
 ) -> State:
     """Return the rates of a state under constraints, for `arc.solve_ode`.
 
-    Passive forces of the joints act. Violations decay with critical damping. For none at all, make
-    fixed steps, and follow each by `project_configuration` and `project_velocity`.
+    Passive forces of the joints act, and stops at their limits. Violations decay with critical
+    damping. For none at all, make fixed steps, and follow each by `project_configuration` and
+    `project_velocity`.
 
     Parameters
     ----------
@@ -536,6 +538,8 @@ def constrained_dynamics(
         Actuators, such as ``model.actuators``. None by default.
     frequency : float, optional
         Frequency in rad/s with which violations decay. 0 does not correct them.
+    limits : bool, optional
+        Whether joints have stops at their limits, see `limit_torque`. True by default.
 
     Examples
     --------
@@ -550,7 +554,7 @@ def constrained_dynamics(
     True
     """
     check_is_state(x)
-    torques, rates = drive(model, x, u, actuators)
+    torques, rates = drive(model, x, u, actuators, limits)
     a, _ = constrained_acceleration(
         model, closures, x.q, x.v, torques, forces, passive=True, frequency=frequency
     )

@@ -10,7 +10,9 @@ import numpy as np
 from archimedes.checks import as_array, check_last, check_type
 from archimedes.multibody.algorithms.configurations import coordinate_rates, neutral
 from archimedes.multibody.algorithms.forward_dynamics import aba
+from archimedes.multibody.algorithms.limits import has_limits, limit_torque
 from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
+from archimedes.multibody.parts.actuators import is_infinite
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.tree import field, replace, struct
 from archimedes.typing import ArrayLike, Scalar, Vector
@@ -164,10 +166,13 @@ def dynamics(
     u: ArrayLike | None = None,
     forces: Forces = None,
     actuators: Sequence[Any] | None = None,
+    *,
+    limits: bool = True,
 ) -> State:
     """Return the rates of a state, for `arc.solve_ode` and its like.
 
-    Damping, friction, springs and armature always act. The length of quaternions has no effect.
+    Damping, friction, springs and armature always act, and stops at the limits of joints. The
+    length of quaternions has no effect.
 
     Parameters
     ----------
@@ -184,6 +189,8 @@ def dynamics(
         of the body, in its axes, linear part first. None by default.
     actuators : sequence, optional
         Actuators, such as ``model.actuators``. None by default.
+    limits : bool, optional
+        Whether joints have stops at their limits, see `limit_torque`. True by default.
 
     Examples
     --------
@@ -198,11 +205,22 @@ def dynamics(
     array([0.082])
     """
     check_is_state(x)
-    torques, rates = drive(model, x, u, actuators)
+    torques, rates = drive(model, x, u, actuators, limits)
     return rates_of(model, x, aba(model, x.q, x.v, torques, forces, True), rates)
 
 
 def drive(
+    model: Model, x: State, u: ArrayLike | None, actuators: Sequence[Any] | None, limits: bool
+) -> tuple[Any, Any]:
+    """Return the torques (nv,) of `u`, as `dynamics` has it, and of stops; rates of activations."""
+    torques, rates = commanded(model, x, u, actuators)
+    check_type(limits, "limits", bool, "True for stops at the limits of joints, False for none")
+    if limits and has_limits(model):
+        torques = torques + limit_torque(model, x.q, x.v)
+    return torques, rates
+
+
+def commanded(
     model: Model, x: State, u: ArrayLike | None, actuators: Sequence[Any] | None
 ) -> tuple[Any, Any]:
     """Return the torques (nv,) for `u` as `dynamics` has it, and the rates of activations."""
@@ -227,6 +245,8 @@ def actuator_torque(
     model: Model, actuators: Sequence[Any], q: ArrayLike, v: ArrayLike, u: ArrayLike
 ) -> Vector:
     """Return the torques of actuators, for `u` of `dynamics`.
+
+    What they give a joint together is within its limit of effort.
 
     An actuator of your own is a struct with `joints`, a tuple of names, and ``torques(q, v,
     command)``, which returns a torque for each.
@@ -270,7 +290,8 @@ def actuator_torque(
         torques = actuator.torques(own_q, own_v, u[..., k])
         for (_, j), torque in zip(offsets, torques, strict=True):
             total = total + torque[..., None] * np.eye(model.nv)[j]
-    return total
+    most = model.effort_limits
+    return total if is_infinite(most) else np.minimum(np.maximum(total, -most), most)
 
 
 def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
