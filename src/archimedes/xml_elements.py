@@ -78,13 +78,24 @@ def read_elements(
     state = os.stat(path)
     if not stat.S_ISREG(state.st_mode):
         raise ValueError(f"{os.fspath(path)} is not a file")
-    if state.st_size > LARGEST:
-        raise ValueError(
-            f"{name}: {state.st_size} bytes are too much for a model; at most {LARGEST}"
-        )
+    _check_size(name, state.st_size)
+    return parse_elements(Path(path).read_bytes(), name, namespaces, deepest)
+
+
+def parse_elements(
+    data: bytes,
+    name: str,
+    namespaces: tuple[str, ...] | None = (),
+    deepest: int = DEEPEST,
+) -> Element:
+    """Return the root element of XML that is in memory; `name` stands for the file in messages.
+
+    The same is refused as by :func:`read_elements`.
+    """
+    _check_size(name, len(data))
     builder = _Builder(name, namespaces, deepest)
     try:
-        builder.parser.Parse(Path(path).read_bytes(), True)
+        builder.parser.Parse(data, True)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         raise ValueError(
@@ -94,6 +105,11 @@ def read_elements(
         raise ValueError(f"{name}: {error}; write it in UTF-8") from None
     assert builder.root is not None  # expat refuses files without an element
     return builder.root
+
+
+def _check_size(name: str, size: int) -> None:
+    if size > LARGEST:
+        raise ValueError(f"{name}: {size} bytes are too much for a model; at most {LARGEST}")
 
 
 class _Builder:

@@ -6,6 +6,9 @@ from archimedes.interchange.autopilots.software_in_the_loop import (
 )
 from archimedes.interchange.fmi.export_fmu import Fmu as Fmu
 from archimedes.interchange.fmi.export_fmu import export_fmu as export_fmu
+from archimedes.interchange.fmi.import_fmu import FmuError as FmuError
+from archimedes.interchange.fmi.import_fmu import ImportedFmu as ImportedFmu
+from archimedes.interchange.fmi.import_fmu import import_fmu as import_fmu
 from archimedes.interchange.logs.reading import log_topics as log_topics
 from archimedes.interchange.logs.reading import read_log as read_log
 from archimedes.interchange.logs.topics import Topic as Topic

@@ -63,6 +63,8 @@ def walk(
         return
     labels = node.kind.labels(node.aux, len(node.children))
     own, ranges = field_tags(node.kind.cls, "units"), field_tags(node.kind.cls, "limits")
+    if hasattr(node.kind.cls, "leaf_units"):  # names and units that belong to the object
+        own = node.kind.cls.leaf_units(node.aux)
     wrapper = list(labels) == [".array"]  # an attitude is called by its own name
     for label, child in zip(labels, node.children, strict=True):
         name = KEY.fullmatch(label)
