@@ -132,8 +132,36 @@ def _choose_kind(description: FmuDescription, kind: str | None) -> str:
 class ImportedFmu:
     """An imported FMU: its variables, and functions that solvers take.
 
-    Made by :func:`import_fmu`. Variables have the names of the FMU. Where values by name are taken
-    or returned, these are mappings (:class:`NamedValues`), which are nodes of trees.
+    :func:`import_fmu` makes it. Variables have the names of the FMU; values by name are mappings
+    that are nodes of trees.
+
+    Parameters
+    ----------
+    archive : FmuArchive
+        The file.
+    description : FmuDescription
+        What the file says about itself.
+    kind : {"me", "cs", "se"}
+        The interface to use.
+    parameters : mapping, optional
+        Parameters and start values to set, by name.
+    log : callable, optional
+        Called with (status, category, message) for each message.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import archimedes as arc
+    >>> def decay(t, x):
+    ...     return -x
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/decay.fmu"
+    ...     _ = arc.export_fmu(decay, path, 1.0, kind="me", platforms=())
+    ...     fmu = arc.import_fmu(path)
+    >>> fmu
+    ImportedFmu(decay, FMI 2.0 ModelExchange, 0 inputs, 1 outputs, 1 states, not loaded (trust=False))
+    >>> fmu.state_names
+    ['x']
     """
 
     def __init__(
