@@ -158,8 +158,6 @@ class ImportedFmu:
     ...     path = f"{folder}/decay.fmu"
     ...     _ = arc.export_fmu(decay, path, 1.0, kind="me", platforms=())
     ...     fmu = arc.import_fmu(path)
-    >>> fmu
-    ImportedFmu(decay, FMI 2.0 ModelExchange, 0 inputs, 1 outputs, 1 states, not loaded (trust=False))
     >>> fmu.state_names
     ['x']
     """
