@@ -13,8 +13,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from archimedes.system.cpus import architecture
-
 
 def function_address(library: str, name: str) -> int:
     """Return the address of a function of a library; "" is what the process has anyway."""
@@ -89,25 +87,27 @@ def library_file(name: str, platform: str = sys.platform) -> str:
     return f"lib{name}.dylib" if platform == "darwin" else f"lib{name}.so"
 
 
-def passes_lists_by_pointer(platform: str = sys.platform) -> bool:
+def passes_lists_by_pointer(machine: str, platform: str = sys.platform) -> bool:
     """Return whether a C function gets an open list of arguments (``va_list``) by its address.
 
     On Linux it does; Apple's processors and Windows pass the list itself, which is a pointer.
+
+    >>> passes_lists_by_pointer("x86_64", "linux"), passes_lists_by_pointer("arm64", "darwin")
+    (True, False)
     """
-    return platform == "linux" or (platform == "darwin" and architecture() == "x86_64")
+    return platform == "linux" or (platform == "darwin" and machine == "x86_64")
 
 
-def fmu_folders(platform: str = sys.platform, machine: str = "") -> tuple[list[str], str]:
+def fmu_folders(machine: str, platform: str = sys.platform) -> tuple[list[str], str]:
     """Return the folders of an FMU with binaries for a system, and how their names end.
 
-    The first is that of FMI 2.0, if the standard has one for the system, the last that of 3.0. The
-    default is this system.
+    The first is that of FMI 2.0, if the standard has one for the system, the last that of 3.0.
+    `machine` is the architecture, as :func:`cpus.architecture` returns it.
 
-    >>> fmu_folders("linux", "x86_64"), fmu_folders("darwin", "arm64")
+    >>> fmu_folders("x86_64", "linux"), fmu_folders("arm64", "darwin")
     ((['linux64', 'x86_64-linux'], '.so'), (['darwin64', 'aarch64-darwin'], '.dylib'))
     """
-    machine = (machine or architecture()).lower()
-    cpu = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+    cpu = {"AMD64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
     system, suffix = {"win32": ("windows", ".dll"), "darwin": ("darwin", ".dylib")}.get(
         platform, ("linux", ".so")
     )

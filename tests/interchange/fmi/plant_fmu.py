@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from archimedes.system.c_library import fmu_folders
+from archimedes.system.cpus import architecture
 
 HERE = Path(__file__).parent
 TOKEN = "{plant-1}"
@@ -136,7 +137,7 @@ BUILD = """<?xml version="1.0" encoding="UTF-8"?>
 @cache
 def compiled(version: str, folder: Path) -> Path:
     """Return the shared library of the plant, compiled once in a run of the tests."""
-    library = folder / f"plant-{version}{fmu_folders()[1]}"
+    library = folder / f"plant-{version}{fmu_folders(architecture())[1]}"
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     assert compiler is not None
     command = [compiler, "-shared", "-fPIC", "-O1", "-w", f"-DFMI={version[0]}"]
@@ -154,7 +155,7 @@ def write_archive(path: Path, entries: dict[str, bytes | str]) -> Path:
 
 def plant_entries(version: str, library: Path, text: str | None = None) -> dict[str, bytes | str]:
     """Return the entries of the plant's archive, with a binary for this platform."""
-    folders, suffix = fmu_folders()
+    folders, suffix = fmu_folders(architecture())
     folder = folders[0] if version == "2.0" else folders[-1]
     return {
         "modelDescription.xml": text or description(version),

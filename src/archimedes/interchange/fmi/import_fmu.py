@@ -47,6 +47,7 @@ from archimedes.simulate import Event, Sampled, Trajectory
 from archimedes.simulate.problem.argument_checks import check_span, check_times
 from archimedes.simulate.solves.initial_value_problem import ATOL, RTOL, Options
 from archimedes.system.c_library import fmu_folders
+from archimedes.system.cpus import architecture
 
 if TYPE_CHECKING:
     from archimedes.simulate import Method
@@ -262,7 +263,7 @@ class ImportedFmu:
         clocks = [v.name for v in self._inputs if v.type == "Clock"]
         if clocks:
             raise FmuError(f"{name} has input clocks ({clocks[0]}), which cannot be driven here")
-        folders, suffix = fmu_folders()
+        folders, suffix = fmu_folders(architecture())
         identifier = self.description.interfaces[kind].identifier
         choices = [f"binaries/{folder}/{identifier}{suffix}" for folder in folders]
         if self.description.version == "3.0":

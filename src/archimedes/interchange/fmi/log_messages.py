@@ -13,6 +13,7 @@ from typing import Any
 
 from archimedes.backends.llvm.runtime.machine import NativeCode, host_target
 from archimedes.system.c_library import function_address, passes_lists_by_pointer
+from archimedes.system.cpus import architecture
 
 #: ``env`` is the function of Python that gets the text. 64 bytes hold the list of every system.
 _TEXT = """
@@ -42,7 +43,9 @@ def _code() -> NativeCode | None:
         return None
     by_pointer = "%argument = getelementptr i8, ptr %list, i64 0"
     by_value = "%argument = load ptr, ptr %list"
-    text = _TEXT.format(size=SIZE, argument=by_pointer if passes_lists_by_pointer() else by_value)
+    text = _TEXT.format(
+        size=SIZE, argument=by_pointer if passes_lists_by_pointer(architecture()) else by_value
+    )
     return NativeCode(host_target().compile(text), "log", {"vsnprintf": address})
 
 
