@@ -97,12 +97,12 @@ def path_of(name: str) -> Path:
 class Peer:
     """One robot, here and in Pinocchio, with states in the convention of each."""
 
-    def __init__(self, name: str, base: str | None = None) -> None:
+    def __init__(self, name: str, base: str | None = None, file: Path | None = None) -> None:
         import pinocchio as pin
 
         self.pin = pin
         base = base or ("floating" if name in FLOATING else "fixed")
-        file = path_of(name)
+        file = file or path_of(name)
         self.model = mb.load(file, base, physical=name != "romeo_small")
         root = [pin.JointModelFreeFlyer()] if base == "floating" else []
         # Few algorithms of Pinocchio know mimic joints: there each joint moves by itself, and G
@@ -110,7 +110,7 @@ class Peer:
         self.peer = pin.buildModelFromUrdf(str(file), *root)
         self.data = self.peer.createData()
         self.mimics = {link.joint for link in self.model.links if link.mimic}
-        assert [*self.peer.names][1:] == [link.joint for link in self.model.links]
+        assert {*self.peer.names} - {"universe"} == {link.joint for link in self.model.links}
         self.G = np.zeros((self.peer.nv, self.model.nv))
         for link in self.model.links:
             start = self.peer.joints[self.peer.getJointId(link.joint)].idx_v

@@ -49,6 +49,7 @@ from archimedes.multibody.contact.contact_shapes import hull as hull
 from archimedes.multibody.contact.contact_shapes import sphere as sphere
 from archimedes.multibody.files.loading import load as load
 from archimedes.multibody.files.loading import read as read
+from archimedes.multibody.files.saving import save as save
 from archimedes.multibody.models.builder import Builder as Builder
 from archimedes.multibody.models.builder_parts import Mimic as Mimic
 from archimedes.multibody.models.builder_parts import Report as Report

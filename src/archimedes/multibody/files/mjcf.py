@@ -31,6 +31,7 @@ import numpy as np
 
 from archimedes.installation import install_command
 from archimedes.multibody.files.robot_elements import inertia_in_body
+from archimedes.multibody.files.xml_text import AGREES, unbounded
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_edits import free_name
 from archimedes.multibody.parts.actuators import Drive, Lagged
@@ -107,6 +108,10 @@ NUMBERS = {
 }
 #: The least that MuJoCo divides by.
 MJMINVAL = 1e-15
+#: A custom text of this name says that user data are what `multibody.save` has written.
+MARK = "archimedes:exact"
+HINGE, CONTINUOUS = 1.0, 2.0
+NO_COLOR, COLOR = 1.0, 2.0
 #: What MuJoCo takes for contacts where a file says nothing.
 USUAL = {
     "friction": (1.0, 0.005, 0.0001), "solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -189,6 +194,7 @@ class MjcfReader:
     def __init__(self, mujoco: Any, m: Any, name: str, lost: dict[int, str]) -> None:
         self.mujoco, self.m, self.lost, self.builder = mujoco, m, lost, Builder(name)
         self.report = self.builder.report
+        self.marked = MARK in self.name_each("TEXT", m.ntext, str)
         self.bodies = self.name_each("BODY", m.nbody, lambda k: f"body{k}")
 
         def joint(k: int) -> str:
@@ -217,6 +223,7 @@ class MjcfReader:
         for k in range(1, m.nbody):
             self.add_body(k)
         self.sites = [m.site(k).name for k in range(m.nsite)]
+        self.frames: list[str] = []
         for k in range(m.nsite):
             self.add_site(k)
         self.add_shapes()
@@ -241,6 +248,13 @@ class MjcfReader:
         """Report what is in the model otherwise than in the file."""
         self.report.approximated.append(f"{self.builder.name}: {what}")
 
+    def exact(self, near: np.ndarray, user: np.ndarray) -> np.ndarray:
+        """Return a matrix (3, 3) as `multibody.save` has written it, if it is the compiler's."""
+        if not self.marked or len(user) < 9:
+            return near
+        own = np.array(user[:9]).reshape(3, 3)
+        return own if np.abs(own - near).max() <= AGREES * np.abs(near).max() else near
+
     def owner(self, body: int) -> str:
         """Return the name of a body, or the world."""
         return self.bodies[body] if body else "world"
@@ -256,8 +270,9 @@ class MjcfReader:
             name = free_name(f"{title}:site" if title else f"site{k}", taken)
         if title and name != title:
             self.approximate(f"site {title!r}, named as a body is, is the frame {name!r}")
-        owner, R = self.owner(m.site_bodyid[k]), rotation_of(m.site_quat[k])
-        builder.add_frame(name, owner, R, np.array(m.site_pos[k]))
+        R = self.exact(rotation_of(m.site_quat[k]), m.site_user[k])
+        builder.add_frame(name, self.owner(m.site_bodyid[k]), R, np.array(m.site_pos[k]))
+        self.frames.append(name)
         self.report.use("site")
 
     def add_body(self, k: int) -> None:
@@ -265,9 +280,11 @@ class MjcfReader:
         m, builder, body = self.m, self.builder, self.bodies[k]
         parent = self.owner(m.body_parentid[k])
         J = inertia_in_body(rotation_of(m.body_iquat[k]), np.diag(m.body_inertia[k]))
+        J = self.exact(J, m.body_user[k][9:])
         builder.add_body(body, float(m.body_mass[k]), np.array(m.body_ipos[k]), J)
         self.report.use("body")
-        R, p = rotation_of(m.body_quat[k]), np.array(m.body_pos[k])
+        R = self.exact(rotation_of(m.body_quat[k]), m.body_user[k])
+        p = np.array(m.body_pos[k])
         at: dict[str, Any] = {"rotation": R, "position": p}
         first, count = int(m.body_jntadr[k]), int(m.body_jntnum[k])
         if count == 0:
@@ -301,6 +318,10 @@ class MjcfReader:
         for key, flag in SWITCHED.items():
             if self.is_off(flag):
                 values[key] = 0.0 * values[key]
+        if self.marked and np.any(what := m.jnt_user[j][:1]):
+            values["kind"] = KINDS["continuous"] if what == CONTINUOUS else kind
+            speeds = m.jnt_user[j][1 : 1 + kind.nv].tolist()
+            values["speed_limit"] = np.array([*map(unbounded, speeds)])
         if kind.anchored:
             values["anchor"] = np.array(m.jnt_pos[j])
         if kind.nq == 1:
@@ -309,7 +330,7 @@ class MjcfReader:
         if m.jnt_limited[j] and not self.is_off("LIMIT"):
             narrowed = np.array(m.jnt_range[j]) + float(m.jnt_margin[j]) * np.array([1.0, -1.0])
             if kind.nq == 1:
-                values["lower"], values["upper"] = narrowed.tolist()
+                values["lower"], values["upper"] = map(unbounded, narrowed.tolist())
             else:
                 values["angle_limit"] = float(narrowed[1])
             frequency, damping = stop_of(m.jnt_solref[j])
@@ -348,7 +369,10 @@ class MjcfReader:
             collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
             seen = m.geom_group[k] < HIDDEN or not collides
             values: dict[str, Any] = {
-                "at": Pose(rotation_of(m.geom_quat[k]), np.array(m.geom_pos[k])),
+                "at": Pose(
+                    self.exact(rotation_of(m.geom_quat[k]), m.geom_user[k]),
+                    np.array(m.geom_pos[k]),
+                ),
                 "surface": surface,
                 "color": self.color_of(k),
             }
@@ -364,12 +388,14 @@ class MjcfReader:
         """Add a shape of a body, or of the world."""
         self.builder.geometry += (make_shape(body, role, kind, size, at, **look),)
 
-    def color_of(self, k: int) -> Vector:
+    def color_of(self, k: int) -> Vector | None:
         """Return red, green, blue and opacity of a geom: its own, or those of its material.
 
         A texture counts with its mean colour, where the mesh has it if it says so.
         """
         m, material = self.m, int(self.m.geom_matid[k])
+        if self.marked and np.any(own := m.geom_user[k][9:14]):
+            return None if own[0] == NO_COLOR else np.array(own[1:])
         color = np.array(m.geom_rgba[k], dtype=float)
         if material >= 0:
             if np.array_equal(color, UNSET):
@@ -481,7 +507,7 @@ class MjcfReader:
         off = what == "ctrl" and self.is_off("CLAMPCTRL")
         if off or not getattr(self.m, f"actuator_{what}limited")[k]:
             return np.array([-np.inf, np.inf])
-        return np.array(getattr(self.m, f"actuator_{what}range")[k])
+        return np.array([*map(unbounded, getattr(self.m, f"actuator_{what}range")[k].tolist())])
 
     # ---- equalities ----------------------------------------------------------------------
 
@@ -510,12 +536,13 @@ class MjcfReader:
             return self.couple(one, two, data)
         if kind not in (CONNECT, WELD) or on not in (BODY, SITE):
             return None
+        turns = kind == WELD and data[10] != 0.0
+        held = "fixed" if turns else "spherical"
         if on == SITE:
-            sides = [
-                Side(m.site_bodyid[n], rotation_of(m.site_quat[n]), np.array(m.site_pos[n]))
-                for n in (one, two)
-            ]
-        elif kind == CONNECT:
+            sites = [one, two] if m.site_bodyid[two] else [two, one]  # what is held comes second
+            first, second = (self.frames[n] for n in sites)
+            return Closure(first, second, held)
+        if kind == CONNECT:
             sides = [Side(one, None, data[:3]), Side(two, None, data[3:6])]
         else:
             sides = [Side(one, rotation_of(data[6:10]), data[3:6]), Side(two, None, data[:3])]
@@ -524,8 +551,7 @@ class MjcfReader:
         first, second = f"equality{k}:first", f"equality{k}:second"
         for name, side in zip((first, second), sides, strict=True):
             self.builder.add_frame(name, self.owner(side.body), side.rotation, side.position)
-        turns = kind == WELD and data[10] != 0.0
-        return Closure(first, second, "fixed" if turns else "spherical")
+        return Closure(first, second, held)
 
     def couple(self, one: int, two: int, data: Vector) -> Coupling | None:
         """Return a joint held at a number, or at a straight line of another."""
@@ -544,7 +570,8 @@ class MjcfReader:
         """Report what the model has that is not in the builder."""
         m = self.m
         for count, what in LEFT_OUT.items():
-            if number := int(getattr(m, count, 0)):
+            marks = int(count == "ntext" and self.marked)
+            if number := int(getattr(m, count, 0)) - marks:
                 self.ignore(f"{number} {what}")
         if m.opt.density or m.opt.viscosity:
             self.ignore("forces of the fluid around")

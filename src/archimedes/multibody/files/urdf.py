@@ -9,12 +9,14 @@ Source: http://wiki.ros.org/urdf/XML.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from archimedes.multibody.files import robot_elements
 from archimedes.multibody.files.robot_elements import Known, RobotReader, call_at, three
+from archimedes.multibody.files.xml_text import AGREES, unbounded
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import SLACK, Mimic, inertia_fault
 from archimedes.multibody.parts.joints import KINDS
@@ -27,7 +29,7 @@ JOINTS = {kind.urdf: kind for kind in KINDS.values() if kind.urdf is not None}
 KNOWN = {
     "link": Known("name type", "inertial visual collision"),
     "inertial": Known("", "origin mass inertia"),
-    "origin": Known("xyz rpy quat_xyzw"),
+    "origin": Known("xyz rpy quat_xyzw rotation"),
     "mass": Known("value"),
     "inertia": Known("ixx ixy ixz iyy iyz izz"),
     **dict.fromkeys(robot_elements.GEOMETRY, Known("name", "origin geometry", seen="material")),
@@ -78,11 +80,14 @@ class UrdfReader(RobotReader):
 
     def read(self) -> Builder:
         """Return the builder of the file."""
+        self.hints: dict[str, str] = {}
         for element in self.root:
             if "xacro" in element.tag.partition(":")[0] or XACRO in element.tag:
                 remedy = "run xacro on the file and load the result"
                 raise element.error(f"macros of xacro are not expanded here: {remedy}")
-            if element.tag not in ("link", "joint", "material"):
+            if element.tag == "archimedes":
+                self.hints |= element.attributes
+            elif element.tag not in ("link", "joint", "material"):
                 self.ignore(element, f"<{element.tag}> is not part of a robot")
         links = [e for e in self.root if e.tag == "link"]
         self.colors = named_colors(self.root, links)
@@ -95,15 +100,29 @@ class UrdfReader(RobotReader):
                 and joints.setdefault(element.get("name"), element) is not element
             ):
                 raise element.error(f"a second joint {element.get('name')!r}")
-        for name in sorted(joints):
+        for name in joints if self.hints.get("joints") == "ordered" else sorted(joints):
             self.read_joint(joints[name], known={*joints})
         self.check_one_root()
+        self.builder.base = self.hints.get("base", "fixed")
         for element in links:
             for part in element:
                 if part.tag in robot_elements.GEOMETRY:
                     self.read_geometry(part, element.get("name"))
         self.report_unit_slips()
+        if (world := self.hints.get("world")) is not None:
+            self.take_for_world(world)
         return self.builder
+
+    def take_for_world(self, name: str) -> None:
+        """Take the root, where the file says so, for the world itself."""
+        b = self.builder
+        if b.unattached() != [name]:
+            raise self.root.error(f"<archimedes world={name!r}> is not the root of the links")
+        del b.bodies[name]
+        b.joints = {
+            key: replace(joint, parent=None) if joint.parent == name else joint
+            for key, joint in b.joints.items()
+        }
 
     def read_link(self, element: Element) -> None:
         """Add the body of a <link>."""
@@ -155,7 +174,7 @@ class UrdfReader(RobotReader):
                 element, f"joint {name!r} is {kind} and has no <limit>; it moves without one"
             )
         axis_element, follows = element.find("axis"), element.find("mimic")
-        axis = [1.0, 0.0, 0.0]
+        axis = [0.0, 0.0, 1.0] if kind in ("fixed", "floating") else [1.0, 0.0, 0.0]
         if axis_element is not None and kind not in ("fixed", "floating"):
             axis = triple(axis_element, "xyz", axis)
             if not any(axis):
@@ -194,7 +213,7 @@ class UrdfReader(RobotReader):
         """Return the limits of a joint, or its damping and friction."""
         keys = NUMBERS[part.tag]
         values = {
-            keys[key]: number(text, part, key)
+            keys[key]: unbounded(number(text, part, key))
             for key, text in part.attributes.items()
             if key in keys
         }
@@ -219,7 +238,7 @@ class UrdfReader(RobotReader):
         lower, upper = values["lower"], values["upper"]
         if lower > upper:
             raise part.error(f"joint {name!r}: the lower limit is above the upper limit")
-        if kind == "revolute" and max(abs(lower), abs(upper)) > SUSPICIOUS:
+        if kind == "revolute" and SUSPICIOUS < max(abs(lower), abs(upper)) < np.inf:
             limits = f"limits of {lower:g} to {upper:g} rad"
             self.approximate(part, f"joint {name!r}: {limits} look like degrees; taken as rad")
         return values
@@ -245,7 +264,19 @@ def read_origin(element: Element) -> Pose:
     else:
         words = at.attributes["quat_xyzw"].split()
         R = robot_elements.by_quaternion(words, at, "quat_xyzw")
+    if "rotation" in at.attributes:
+        R = read_rotation(at, R)
     return Pose(R, np.array(triple(at, "xyz", [0.0, 0.0, 0.0])))
+
+
+def read_rotation(at: Element, near: np.ndarray) -> np.ndarray:
+    """Return the matrix of an <origin>, all bits of what its angles say."""
+    words = at.attributes["rotation"].split()
+    R = np.array([number(word, at, "rotation") for word in words])
+    if R.size != 9 or np.abs(R.reshape(3, 3) - near).max() > AGREES:
+        remedy = "remove the attribute rotation, which is for the last bits only"
+        raise at.error(f"<origin> has a rotation that is not that of its angles: {remedy}")
+    return R.reshape(3, 3)
 
 
 def triple(element: Element, key: str, default: list[float]) -> list[float]:

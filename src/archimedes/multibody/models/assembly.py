@@ -240,7 +240,7 @@ def merge_bodies(parts: list[tuple[Body, Pose]]) -> tuple[Any, Any, Any]:
     for (body, at), c in zip(solid, centers, strict=True):
         shift = skew(c - center)
         J = J + matmul(at.R, as_array(body.inertia), at.R.T) - body.mass * matmul(shift, shift)
-    return mass, center, J
+    return mass, center, 0.5 * J + 0.5 * J.T  # exactly symmetric
 
 
 def has_inertia(body: Body) -> bool:

@@ -1,0 +1,569 @@
+"""Models made MJCF files.
+
+Numbers are written such that MuJoCo's compiler leaves them as they are. What it has to compute, and
+what MuJoCo has no place for, is in the ``user`` data of elements, which it carries along unread; a
+custom text `MARK` says that they are there. Those of a body are its rotation and inertia (18), of a
+frame and a shape their rotation (9), which for a shape may be followed by `NO_COLOR` or by `COLOR`
+and its colour (4); of a joint `HINGE`, or `CONTINUOUS`, and the limits of its speeds.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+from archimedes.checks import concrete
+from archimedes.multibody.files.mjcf import (
+    COLOR,
+    CONTINUOUS,
+    HINGE,
+    MARK,
+    NO_COLOR,
+    USUAL,
+    stop_of,
+)
+from archimedes.multibody.files.robot_elements import inertia_in_body
+from archimedes.multibody.files.urdf_writer import listed
+from archimedes.multibody.files.xml_text import (
+    AGREES,
+    MeshFiles,
+    bounded,
+    check_names,
+    element,
+    neighbours,
+    quaternion_of,
+    restores,
+    same_bits,
+    text_of,
+    uniform,
+    xml_text,
+)
+from archimedes.multibody.models.assembly import ROOT_JOINT, is_identity
+from archimedes.multibody.models.builder import WORLD, Builder
+from archimedes.multibody.models.builder_parts import Body, Joint, Report
+from archimedes.multibody.parts.actuators import Drive, Lagged, Motor, Servo
+from archimedes.multibody.parts.closures import Closure, Coupling
+from archimedes.multibody.parts.geometry import Shape
+from archimedes.multibody.parts.joints import KINDS, Screw
+from archimedes.multibody.parts.ranges import known_numbers
+from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
+from archimedes.spatial.spatial_algebra import IDENTITY, Pose
+
+TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball"}
+TYPES["free"] = "free"
+#: Bodies that move have more mass and inertia than this in MuJoCo, mjMINVAL.
+LEAST = 1e-15
+#: Half of each size, or the size itself.
+HALVES = {
+    "plane": (0.5, 0.5), "sphere": (1.0,), "capsule": (1.0, 0.5), "ellipsoid": (1.0, 1.0, 1.0),
+    "cylinder": (1.0, 0.5), "box": (0.5, 0.5, 0.5),
+}  # fmt: skip
+#: What MuJoCo reads of meshes.
+MESHES = (".stl", ".obj", ".msh")
+
+
+def write_mjcf(builder: Builder, path: Path) -> tuple[str, MeshFiles, Report]:
+    """Return the text of an MJCF file, the meshes beside it, and what is not in it."""
+    writer = MjcfWriter(builder, path)
+    return xml_text(writer.root), writer.meshes, writer.report
+
+
+class Chain(NamedTuple):
+    """A body with its joints, the first of which says where it is in its parent."""
+
+    body: Body
+    joints: list[Joint]
+    parent: str | None
+    at: Pose
+
+
+class MjcfWriter:
+    """A builder made the elements of a <mujoco>, and the report of what has no place there."""
+
+    def __init__(self, builder: Builder, path: Path) -> None:
+        self.builder, self.report = builder, Report()
+        self.meshes, self.assets = MeshFiles(path), dict[tuple[str, str], str]()
+        self.root = ElementTree.Element("mujoco", {"model": builder.name})
+        self.exact = False
+        self.couplings: list[Coupling] = []  # of joints that follow others
+        names = [builder.name, *builder.bodies, *builder.frames, *builder.joints, *builder.tendons]
+        check_names(names, "name")
+        element(self.root, "compiler", angle="radian", inertiafromgeom="false")
+        element(self.root, "option", gravity=text_of(builder.gravity))
+        self.custom = element(self.root, "custom")
+        self.asset = element(self.root, "asset")
+        self.add_tree()
+        self.add_equalities()
+        self.add_tendons()
+        self.add_actuators()
+        if self.exact:
+            element(self.custom, "text", name=MARK, data="1")
+        for section in list(self.root):
+            if len(section) == 0 and not section.attrib:
+                self.root.remove(section)
+
+    def lose(self, what: str) -> None:
+        """Report what is left out."""
+        self.report.ignored.append(what)
+
+    def alter(self, what: str) -> None:
+        """Report what is written in another form."""
+        self.report.approximated.append(what)
+
+    def user(self, *rows: Any) -> str:
+        """Return user data; the file says that they are there."""
+        self.exact = True
+        return text_of(np.concatenate([np.ravel(row) for row in rows]))
+
+    # ---- bodies ------------------------------------------------------------------------------
+
+    def add_tree(self) -> None:
+        """Add all bodies, parents first, with their joints, frames and shapes."""
+        b = self.builder
+        world = element(self.root, "worldbody")
+        holders: dict[str | None, ElementTree.Element] = {None: world}
+        chains = {chain.body.name: chain for chain in map(self.chain, b.bodies.values()) if chain}
+        children: dict[str | None, list[str]] = {}
+        for name in self.in_order(chains):
+            children.setdefault(chains[name].parent, []).append(name)
+        self.add_frames(None, world)
+        self.add_shapes(WORLD if WORLD not in b.bodies else None, world)
+        waiting = children.get(None, [])[::-1]
+        while waiting:
+            name = waiting.pop()
+            chain = chains[name]
+            below = holders[chain.parent]
+            bare = name == WORLD or all(shape.body != name for shape in b.geometry)
+            if bare and name in b.unattached() and not chain.joints:
+                holders[name] = below  # the base is the world itself
+                element(below, "site", name=name)
+                self.add_shapes(name, below)
+            else:
+                holders[name] = self.add_body(chain, below)
+            self.add_frames(name, holders[name])
+            waiting += children.get(name, [])[::-1]
+
+    def in_order(self, chains: dict[str, Chain]) -> list[str]:
+        """Return the bodies in the order of their joints, the base first."""
+        carried = [joint.child for joint in self.builder.joints.values()]
+        return [n for n in (*self.builder.unattached(), *carried) if n in chains]
+
+    def chain(self, body: Body) -> Chain | None:
+        """Return a body with its joints; None for what is between two of them."""
+        b = self.builder
+        if body.link_only:
+            return None
+        above = {joint.child: joint for joint in b.joints.values()}
+        if body.name not in above:
+            if b.base == "fixed":
+                return Chain(body, [], None, IDENTITY)
+            root = Joint(ROOT_JOINT, KINDS["free"], None, body.name, IDENTITY, Screw())
+            return Chain(body, [root], None, IDENTITY)
+        joints = [above[body.name]]
+        while joints[0].parent and b.bodies[joints[0].parent].link_only:
+            joints.insert(0, above[joints[0].parent])
+        for joint in joints[1:]:
+            if self.reference(joint) is None:
+                where = f"joint {joint.name!r} is not at the origin of what joint"
+                raise ValueError(f"{where} {joints[0].name!r} moves; MJCF has no massless bodies")
+        kinds = [joint.kind.name for joint in joints]
+        if kinds == ["fixed"]:
+            return Chain(body, [], joints[0].parent, joints[0].at)
+        return Chain(body, joints, joints[0].parent, joints[0].at)
+
+    def add_body(self, chain: Chain, below: ElementTree.Element) -> ElementTree.Element:
+        """Add a <body> with its inertia, joints and shapes."""
+        body, at = chain.body, chain.at
+        if body.name == WORLD:
+            raise ValueError(f"body {WORLD!r}: MuJoCo's own world has that name; rename it")
+        for joint in chain.joints:
+            self.check_joint(joint, chain)
+        if [joint.kind.name for joint in chain.joints] == ["free"]:
+            # Where a body is in the file, there its free joint is at rest.
+            rest = np.array(chain.joints[0].values.get("rest", KINDS["free"].neutral))
+            q, p, R, exact = rest[3:], rest[:3], None, True
+        else:
+            R, p = np.asarray(at.R, dtype=float), at.p
+            q, exact = quaternion_of(R)
+        one = element(below, "body", name=body.name, pos=shown(p, 0.0), quat=quaternion_text(q))
+        same = self.add_inertial(one, body) if chain.joints else True
+        if not (exact and same):
+            one.set("user", self.user(np.eye(3) if R is None else R, body.inertia))
+        for joint in chain.joints:
+            self.add_joint(one, joint, joint is chain.joints[0])
+        self.add_shapes(body.name, one)
+        self.report.use("body")
+        return one
+
+    def add_inertial(self, one: ElementTree.Element, body: Body) -> bool:
+        """Add an <inertial>; return whether reading restores the bits of the inertia."""
+        J, where = np.asarray(body.inertia, dtype=float), f"body {body.name!r}"
+        moments, axes = np.diag(J), np.eye(3)
+        if np.any(np.diag(moments) != J):
+            scale = float(np.abs(J).max())
+            moments, axes = np.linalg.eigh((0.5 * J + 0.5 * J.T) / scale)
+            moments, axes = moments * scale, axes * np.sign(np.linalg.det(axes))
+        q, _ = quaternion_of(axes)
+        low, middle, high = np.sort(moments)
+        if body.mass < LEAST or low < LEAST:
+            why = "MuJoCo takes no moving body without mass and inertia"
+            raise ValueError(f"{where}: mass {body.mass:g} kg, least moment {low:g} kg m^2: {why}")
+        if high > low + middle:
+            if high > (low + middle) * (1.0 + AGREES):
+                self.lose(f"{where}: a moment of inertia above the sum of the others")
+            moments = np.where(moments == high, np.nextafter(low + middle, 0.0), moments)
+        element(
+            one, "inertial", mass=text_of(body.mass), pos=text_of(body.com),
+            quat=quaternion_text(q), diaginertia=text_of(moments),
+        )  # fmt: skip
+        restored = inertia_in_body(quaternion_to_dcm(q).T, np.diag(moments))
+        return same_bits(restored, J)
+
+    def add_frames(self, owner: str | None, one: ElementTree.Element) -> None:
+        """Add the frames on a body as sites."""
+        for name, (on, at) in self.builder.frames.items():
+            if on == owner:
+                self.add_placed(one, "site", at, name=name)
+                self.report.use("site")
+
+    def add_placed(
+        self, one: ElementTree.Element, tag: str, at: Pose, **attributes: str | None
+    ) -> ElementTree.Element:
+        """Add an element that has a position and a rotation."""
+        R = np.asarray(at.R, dtype=float)
+        q, exact = quaternion_of(R)
+        user = None if exact else self.user(R)
+        return element(
+            one, tag, **attributes, pos=shown(at.p, 0.0), quat=quaternion_text(q), user=user
+        )
+
+    # ---- joints ------------------------------------------------------------------------------
+
+    def check_joint(self, joint: Joint, chain: Chain) -> None:
+        """Raise for a joint that MJCF does not have."""
+        where = f"joint {joint.name!r}"
+        if joint.mimic is not None:
+            other = joint.mimic.joint
+            self.lose(f"{where}, which follows {other!r}: it moves alone, and an equality holds it")
+            arms = {joint.name: 1.0, other: -joint.mimic.multiplier}
+            self.couplings.append(Coupling(arms, joint.mimic.offset))
+        if joint.kind.name not in TYPES:
+            other = "; URDF (.urdf) has one" if joint.kind.urdf is not None else ""
+            raise ValueError(f"{where}: MJCF has no {joint.kind.name} joint{other}")
+        if joint.kind.name == "free" and (chain.parent is not None or not is_identity(chain.at)):
+            base = [n for n in self.builder.unattached() if self.builder.base == "fixed"]
+            if not (chain.parent in base and is_identity(chain.at)):
+                what = "in MJCF a free joint moves in the world, from its origin"
+                raise ValueError(f"{where}: {what}")
+
+    def reference(self, joint: Joint) -> float | None:
+        """Return at which coordinate a joint is where the joint before it has left the body."""
+        if is_identity(joint.at):
+            return 0.0
+        kind, axis = joint.kind, np.array(joint.screw.axis)
+        R, p = np.asarray(joint.at.R, dtype=float), np.asarray(joint.at.p, dtype=float)
+        if kind.nq != 1:
+            return None
+        turn = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+        sine = 0.5 * float(np.sum(axis * turn))
+        angle = math.atan2(sine, 0.5 * (float(np.trace(R)) - 1.0))
+        near = angle if kind.rotates else float(np.sum(axis * p))
+        for q in (round(near, 15), *neighbours(near, 3)):
+            at = kind.pose(joint.screw, [q])
+            if restores(at.R, R) and same_bits(at.p, p):
+                return -q
+        at = kind.pose(joint.screw, [near])
+        close = max(np.abs(at.R - R).max(), np.abs(at.p - p).max()) < AGREES
+        return -near if close else None
+
+    def add_joint(self, one: ElementTree.Element, joint: Joint, first: bool) -> None:
+        """Add a <joint>."""
+        kind, values = joint.kind, {key: np.ravel(x) for key, x in joint.values.items()}
+        numbers: dict[str, Any] = {
+            "damping": self.single(values, "damping", joint),
+            "frictionloss": self.single(values, "friction", joint),
+            "armature": self.single(values, "armature", joint),
+            "stiffness": self.single(values, "stiffness", joint),
+        }
+        if not first and not is_identity(joint.at):
+            numbers["ref"] = self.reference(joint)
+        rest = values.pop("rest", None)
+        if kind.nq == 1 and rest is not None:
+            numbers["springref"] = rest[0]
+        elif kind.name == "spherical" and rest is not None:
+            self.lose(f"joint {joint.name!r}: the rest of a spherical joint")
+        elif rest is not None and abs(float(np.linalg.norm(rest[3:])) - 1.0) > LEAST:
+            self.alter(f"joint {joint.name!r}: the quaternion of its rest has length 1")
+        if kind.anchored and any(joint.screw.anchor):
+            numbers["pos"] = joint.screw.anchor
+        if kind.axial:
+            numbers["axis"] = joint.screw.axis
+        texts = {key: text_of(x) for key, x in numbers.items() if np.any(x)}
+        limits = [
+            values.pop(key, [sign * np.inf])[0] for key, sign in (("lower", -1), ("upper", 1))
+        ]
+        if kind.name == "spherical":
+            limits = [0.0, self.single(values, "angle_limit", joint, np.inf)]
+        if limits[0] == limits[1]:
+            self.lose(f"joint {joint.name!r}: limits that are both {limits[0]:g}; lock it instead")
+        elif np.isfinite(limits).any():
+            texts |= {"limited": "true", "range": text_of(bounded(limits))}
+            texts |= self.stop(values, joint)
+        elif {"limit_frequency", "limit_damping"} & {*values}:
+            self.lose(f"joint {joint.name!r}: stops without limits")
+        effort = float(self.single(values, "effort_limit", joint, np.inf))
+        if np.isfinite(effort):
+            self.add_effort_limit(texts, effort, joint)
+        if "speed_limit" in values or kind.name == "continuous":
+            speeds = bounded(values.get("speed_limit", np.full(kind.nv, np.inf)))
+            texts["user"] = self.user(CONTINUOUS if kind.name == "continuous" else HINGE, speeds)
+        element(one, "joint", name=joint.name, type=TYPES[kind.name], **texts)
+        self.report.use("joint")
+
+    def stop(self, values: dict[str, Any], joint: Joint) -> dict[str, str]:
+        """Return the reference of the solver at the limits of a joint, if it is not the usual."""
+        frequency = float(self.single(values, "limit_frequency", joint, 50.0))
+        damping = float(self.single(values, "limit_damping", joint, 1.0))
+        if (frequency, damping) == stop_of(np.array(USUAL["solref"])):
+            return {}
+        soft = -frequency * frequency, -2.0 * frequency * damping
+        near = 1.0 / max(frequency * damping, LEAST)
+        stiff = [(t, damping) for t in (round(near, 12), *neighbours(near, 3)) if t and damping]
+        every = [*stiff, soft]
+        right = (one for one in every if stop_of(np.array(one)) == (frequency, damping))
+        return {"solreflimit": text_of(next(right, soft))}
+
+    def add_effort_limit(self, texts: dict[str, str], effort: float, joint: Joint) -> None:
+        """Add the largest torque of a joint."""
+        if joint.kind.nq != 1 or effort == 0.0:
+            self.lose(f"joint {joint.name!r}: an effort_limit of {effort:g}")
+            return
+        limits = text_of([-effort, effort])
+        texts |= {"actuatorfrclimited": "true", "actuatorfrcrange": limits}
+
+    def single(
+        self, values: dict[str, Any], key: str, joint: Joint, usual: float = 0.0
+    ) -> np.ndarray:
+        """Return the one number that MJCF has for all velocities of a joint."""
+        row = values.pop(key, [usual])
+        if not uniform(row):
+            self.lose(f"joint {joint.name!r}: {key} that differs between its velocities")
+        return np.array(row[0])
+
+    # ---- shapes ------------------------------------------------------------------------------
+
+    def add_shapes(self, body: str | None, one: ElementTree.Element) -> None:
+        """Add the shapes of a body."""
+        for shape in self.builder.geometry:
+            if shape.body == body:
+                self.add_shape(one, shape)
+
+    def add_shape(self, one: ElementTree.Element, shape: Shape) -> None:
+        """Add a <geom>."""
+        where = f"{shape.role} of {shape.body!r}"
+        if shape.kind == "mesh" and (mesh := self.mesh(shape)) is None:
+            self.lose(f"{where}: its mesh {shape.file!r} was not found, or is no surface")
+            return
+        sizes = HALVES.get(shape.kind, ())
+        size = [half * x for half, x in zip(sizes, shape.size)]
+        if shape.kind == "plane":
+            size.append(1.0)
+        collides = shape.role == "collision"
+        q, exact = quaternion_of(R := np.array(shape.rotation), rounded=False)
+        color = [NO_COLOR] if shape.color is None else [COLOR, *shape.color]
+        known = shape.color is not None and np.array_equal(
+            np.array(shape.color, np.float32), shape.color
+        )
+        element(
+            one, "geom", pos=shown(shape.position, 0.0), quat=quaternion_text(q), type=shape.kind,
+            size=text_of(size) if size else None, mesh=mesh if shape.kind == "mesh" else None,
+            rgba=None if shape.color is None else text_of(shape.color),
+            contype=None if collides else "0", conaffinity=None if collides else "0",
+            group="3" if collides else "1", user=None if exact and known else self.user(R, color),
+        )  # fmt: skip
+        self.report.use("geom")
+
+    def mesh(self, shape: Shape) -> str | None:
+        """Return the name of the asset of a mesh, None where its file is not there."""
+        file = shape.file
+        if shape.surface is None and not (file and Path(file).is_file()):
+            return None
+        if file is None or not is_read_by_mujoco(Path(file)):
+            self.alter(f"{shape.role} of {shape.body!r}: its mesh is a file beside this one")
+            file = self.meshes.add(shape)
+            if file is None:
+                return None
+        key = (file, text_of(shape.size))
+        if key not in self.assets:
+            self.assets[key] = f"mesh{len(self.assets)}"
+            scale = None if shape.size == (1.0, 1.0, 1.0) else key[1]
+            # Its inertia counts for nothing; that of a shell is known without a volume, too.
+            attributes = {"name": self.assets[key], "file": file, "inertia": "shell"}
+            element(self.asset, "mesh", **attributes, scale=scale)
+        return self.assets[key]
+
+    # ---- closures, tendons, actuators --------------------------------------------------------
+
+    def add_equalities(self) -> None:
+        """Add the closures: frames held together, coupled joints."""
+        equality = element(self.root, "equality")
+        for k, held in enumerate([*self.builder.closures, *self.couplings]):
+            if isinstance(held, Coupling):
+                self.add_coupling(equality, held, k)
+            elif isinstance(held, Closure):
+                self.add_closure(equality, held, k)
+        if len(equality):
+            self.report.use("equality")
+
+    def add_coupling(self, equality: ElementTree.Element, held: Coupling, k: int) -> None:
+        """Add a <joint> equality: the first joint as a line of the second."""
+        (one, arm), *others = held.arms
+        if len(others) > 1:
+            self.lose(f"closure {k}, which couples {len(held.arms)} joints; MJCF couples two")
+            return
+        if arm != 1.0:
+            self.alter(f"closure {k}: its coupling is divided by the arm {arm:g}")
+        slope = -others[0][1] / arm if others else 0.0
+        line = text_of([held.offset / arm, slope, 0.0, 0.0, 0.0])
+        other = others[0][0] if others else None
+        element(equality, "joint", joint1=one, joint2=other, polycoef=line)
+
+    def add_closure(self, equality: ElementTree.Element, held: Closure, k: int) -> None:
+        """Add a <connect> or a <weld> of two frames."""
+        tags = {"spherical": "connect", "fixed": "weld"}
+        sites = [self.site(name) for name in (held.first, held.second)]
+        if held.kind not in tags or None in sites:
+            what = held.kind if held.kind not in tags else f"{held.first!r} or {held.second!r}"
+            self.lose(f"closure {k}: MJCF holds frames by points, or all of them, not {what}")
+            return
+        element(equality, tags[held.kind], site1=sites[0], site2=sites[1])
+
+    def site(self, name: str) -> str | None:
+        """Return the name of a frame that is a site, None if it is none."""
+        return name if name in self.builder.frames else None
+
+    def add_tendons(self) -> None:
+        """Add the tendons along joints."""
+        tendon = element(self.root, "tendon")
+        for name, each in self.builder.tendons.items():
+            rest = np.asarray(each.rest, dtype=float)
+            if np.all(rest == -1.0):
+                self.lose(f"tendon {name!r}: a rest of -1, which in MJCF means none")
+            one = element(
+                tendon, "fixed", name=name, stiffness=text_of(each.stiffness),
+                damping=text_of(each.damping), springlength=text_of(rest),
+            )  # fmt: skip
+            for joint, arm in each.arms.items():
+                element(one, "joint", joint=joint, coef=text_of(arm))
+            self.report.use("tendon")
+
+    def add_actuators(self) -> None:
+        """Add the actuators."""
+        section = element(self.root, "actuator")
+        for k, actuator in enumerate(self.builder.actuators):
+            lag: dict[str, str | None] = {}
+            inner = actuator
+            if isinstance(actuator, Lagged):
+                inner = actuator.actuator
+                T = actuator.time_constant
+                lag = {"dyntype": "integrator" if T is None else "filter"}
+                lag["dynprm"] = None if T is None else text_of(T)
+                lag |= range_of("act", actuator.activation_range)
+            drive = as_drive(inner)
+            on = None if drive is None else self.transmission(drive)
+            if drive is None or on is None:
+                self.lose(
+                    f"actuator {k}, a {type(inner).__name__} of {listed('joint', inner.joints)}"
+                )
+                continue
+            if inner is not drive:
+                self.alter(f"actuator {k}, a {type(inner).__name__}, is a general one")
+            if known_numbers(drive.rotor_inertia, "rotor_inertia", "") or np.any(
+                np.asarray(drive.gear) != 1
+            ):
+                self.lose(f"actuator {k}: its gear and rotor, which with_rotors uses")
+            commands = drive.command_range
+            if isinstance(actuator, Lagged):
+                if np.isfinite(commands).any():
+                    self.lose(f"actuator {k}: a range of the activation as a command")
+                commands = actuator.command_range
+            gain, bias = np.asarray(drive.gain, float), np.asarray(drive.bias, float)
+            element(
+                section, "general", **on, **range_of("ctrl", commands), **lag,
+                **range_of("force", drive.force_range), gainprm=text_of(gain),
+                gaintype="affine" if gain[1:].any() else "fixed",
+                biastype="affine" if bias.any() else "none",
+                biasprm=text_of(bias) if bias.any() else None,
+            )  # fmt: skip
+            self.report.use("actuator")
+
+    def transmission(self, drive: Drive) -> dict[str, str] | None:
+        """Return what an actuator acts on, and its gear: a joint, or a tendon along its joints."""
+        arms = np.asarray(drive.arms, dtype=float)
+        if len(drive.joints) == 1:
+            return {"joint": drive.joints[0], "gear": text_of(arms[0])}
+        for name, tendon in self.builder.tendons.items():
+            own = np.array(list(tendon.arms.values()))
+            if tuple(tendon.arms) == tuple(drive.joints):
+                near = arms[0] / own[0]
+                for gear in (round(near, 12), near, np.nextafter(near, 0), np.nextafter(near, 1e9)):
+                    if np.array_equal(gear * own, arms):
+                        return {"tendon": name, "gear": text_of(gear)}
+        return None
+
+
+def as_drive(actuator: Any) -> Drive | None:
+    """Return the drive that does what an actuator does, None if none does."""
+    if isinstance(actuator, Drive):
+        return actuator
+    most, joints = np.array([-1.0, 1.0]), tuple(actuator.joints)
+    known = [concrete(np.asarray(x)) for x in actuator.__dict__.values() if not isinstance(x, str)]
+    if any(x is None for x in known):
+        return None
+    rotor = actuator.rotor_inertia
+    if isinstance(actuator, Servo):
+        k, d = float(actuator.stiffness), float(actuator.damping)
+        limits = most * actuator.effort_limit
+        return Drive(
+            joints, np.ones(1), np.array([k, 0.0, 0.0]), np.array([0.0, -k, -d]),
+            force_range=limits, gear=actuator.gear if rotor else 1.0, rotor_inertia=rotor,
+        )  # fmt: skip
+    if isinstance(actuator, Motor) and np.isinf(actuator.no_load_speed):
+        limits = most * actuator.stall_torque
+        return Drive(
+            joints, np.array([float(actuator.gear)]), command_range=limits,
+            gear=actuator.gear if rotor else 1.0, rotor_inertia=rotor,
+        )  # fmt: skip
+    return None
+
+
+def range_of(what: str, limits: Any) -> dict[str, str | None]:
+    """Return the attributes of a range, none where all numbers are allowed."""
+    limits = np.asarray(limits, dtype=float)
+    if not np.isfinite(limits).any():
+        return {}
+    return {f"{what}limited": "true", f"{what}range": text_of(bounded(limits))}
+
+
+def quaternion_text(q: np.ndarray) -> str | None:
+    """Return a quaternion as text, None for no rotation."""
+    return None if np.array_equal(q, [1.0, 0.0, 0.0, 0.0]) else text_of(q)
+
+
+def shown(values: Any, usual: float) -> str | None:
+    """Return numbers as text, None if all are what they are without it."""
+    return text_of(values) if np.any(np.asarray(values) != usual) else None
+
+
+def is_read_by_mujoco(file: Path) -> bool:
+    """Return whether MuJoCo reads a mesh: OBJ, its own, or STL that is not text."""
+    if file.suffix.lower() != ".stl":
+        return file.suffix.lower() in MESHES
+    with file.open("rb") as stream:
+        head = stream.read(84)
+    count = int.from_bytes(head[80:84], "little")
+    return file.stat().st_size == 84 + 50 * count and 0 < count <= 200_000

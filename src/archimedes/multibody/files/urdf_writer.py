@@ -1,0 +1,282 @@
+"""Models made URDF files.
+
+Links are written so that reading gives the same model: a link for each body, one fixed to it for
+each frame. What other tools skip, and reading uses: ``rotation``, the matrix of an <origin> whose
+angles do not restore all bits, and an element <archimedes> that says whether the base floats
+(``base="floating"``), which link stands for the world (``world="name"``) and that the joints are in
+the order of the file (``joints="ordered"``), not in that of their names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from archimedes.multibody.files.robot_elements import SIZES
+from archimedes.multibody.files.xml_text import (
+    MeshFiles,
+    angles_of,
+    bounded,
+    check_names,
+    element,
+    same_bits,
+    text_of,
+    uniform,
+    xml_text,
+)
+from archimedes.multibody.models.assembly import ROOT_JOINT, has_inertia
+from archimedes.multibody.models.builder import WORLD, Builder
+from archimedes.multibody.models.builder_edits import free_name
+from archimedes.multibody.models.builder_parts import Body, Joint, Report
+from archimedes.multibody.models.model import GRAVITY
+from archimedes.multibody.parts.geometry import Shape
+from archimedes.multibody.parts.joints import KINDS, Screw
+from archimedes.spatial.components import matvec
+from archimedes.spatial.spatial_algebra import IDENTITY, Pose
+
+#: Numbers of joints that no URDF file has, and what they are called in the report.
+NO_PLACE = {
+    "armature": "armature", "stiffness": "spring", "rest": "rest position",
+    "limit_frequency": "frequency of the stops", "limit_damping": "damping of the stops",
+}  # fmt: skip
+
+
+def write_urdf(builder: Builder, path: Path) -> tuple[str, MeshFiles, Report]:
+    """Return the text of a URDF file, the meshes beside it, and what is not in it."""
+    writer = UrdfWriter(builder, path)
+    return xml_text(writer.root), writer.meshes, writer.report
+
+
+class UrdfWriter:
+    """A builder made the elements of a <robot>, and the report of what has no place there."""
+
+    def __init__(self, builder: Builder, path: Path) -> None:
+        self.builder, self.report = copy(builder), Report()
+        self.meshes = MeshFiles(path)
+        self.root = ElementTree.Element("robot", {"name": builder.name})
+        self.hints: dict[str, str] = {}
+        check_names([builder.name, *builder.bodies, *builder.frames, *builder.joints], "name")
+        self.check_kinds()
+        self.weld_frames()
+        self.split_bodies()
+        self.give_root()
+        children: dict[Any, list[str]] = {}
+        for joint in self.builder.joints.values():
+            children.setdefault(joint.parent, []).append(joint.name)
+        if any(names != sorted(names) for names in children.values()):
+            self.hints["joints"] = "ordered"
+        if self.hints:
+            element(self.root, "archimedes", **self.hints)
+        order = [shape.body for shape in self.builder.geometry]
+        for name in dict.fromkeys([*order, *self.builder.bodies]):
+            if name in self.builder.bodies:
+                self.add_link(self.builder.bodies[name])
+        for joint in self.builder.joints.values():
+            self.add_joint(joint)
+        self.report_lost()
+
+    def lose(self, what: str) -> None:
+        """Report what is left out."""
+        self.report.ignored.append(what)
+
+    def alter(self, what: str) -> None:
+        """Report what is written in another form."""
+        self.report.approximated.append(what)
+
+    # ---- what URDF has ---------------------------------------------------------------------
+
+    def check_kinds(self) -> None:
+        """Raise for joints that no URDF file can have."""
+        for joint in self.builder.joints.values():
+            if joint.kind.urdf is None:
+                other = "; MJCF (.xml) has one" if joint.kind.mjcf is not None else ""
+                what = f"URDF has no {joint.kind.name} joint{other}"
+                raise ValueError(f"joint {joint.name!r}: {what}")
+
+    def weld_frames(self) -> None:
+        """Make the frames bodies without mass, before what else is on their bodies."""
+        b = self.builder
+        joints: dict[str, Joint] = {}
+        for name, (owner, at) in b.frames.items():
+            title = free_name(f"{name}_fixed", {*b.joints, *joints})
+            joints[title] = Joint(title, KINDS["fixed"], owner, name, at, Screw())
+            b.bodies[name] = massless(name)
+        b.frames, b.joints = {}, joints | b.joints
+
+    def split_bodies(self) -> None:
+        """Give a link of its own to what is between two joints, and where an anchor is."""
+        b = self.builder
+        joints: dict[str, Joint] = {}
+        for joint in b.joints.values():
+            if b.bodies[joint.child].link_only:
+                self.alter(f"a body with several joints: {joint.child!r} is a link between them")
+            if not any(joint.screw.anchor):
+                joints[joint.name] = joint
+                continue
+            anchor = np.array(joint.screw.anchor)
+            name = free_name(f"{joint.child}:anchor", b.bodies)
+            b.bodies[name] = massless(name)
+            at = Pose(joint.at.R, joint.at.p + matvec(joint.at.R, anchor))
+            screw = replace(joint.screw, anchor=(0.0, 0.0, 0.0))
+            joints[joint.name] = replace(joint, child=name, at=at, screw=screw)
+            title = free_name(f"{joint.child}_fixed", {*b.joints, *joints})
+            back = Pose(np.eye(3), -anchor)
+            joints[title] = Joint(title, KINDS["fixed"], name, joint.child, back, Screw())
+            self.alter(f"joint {joint.name!r}: its anchor is the origin of a link {name!r}")
+        b.joints = joints
+
+    def give_root(self) -> None:
+        """Make one link carry all others."""
+        b, loose = self.builder, self.builder.unattached()
+        if b.base == "floating":
+            self.hints["base"] = "floating"
+        if loose and not any(joint.parent is None for joint in b.joints.values()):
+            return
+        world = free_name(WORLD, b.bodies)
+        b.bodies = {world: massless(world), **b.bodies}
+        joints = {k: replace(j, parent=j.parent or world) for k, j in b.joints.items()}
+        for name in loose:
+            free = b.base == "floating"
+            title = ROOT_JOINT if free else free_name(f"{world}_{name}", b.joints)
+            kind = KINDS["free" if free else "fixed"]
+            joints = {title: Joint(title, kind, world, name, IDENTITY, Screw()), **joints}
+        b.joints, self.hints = joints, {"world": world}
+
+    # ---- elements --------------------------------------------------------------------------
+
+    def add_origin(self, parent: ElementTree.Element, at: Pose, rounded: bool = True) -> None:
+        """Add an <origin>, unless it is the identity."""
+        R, p = np.asarray(at.R, dtype=float), np.asarray(at.p, dtype=float)
+        if same_bits(R, np.eye(3)) and same_bits(p, np.zeros(3)):
+            return
+        angles, exact = angles_of(R, rounded)
+        matrix = None if exact else text_of(R)
+        element(parent, "origin", xyz=text_of(p), rpy=text_of(angles), rotation=matrix)
+
+    def add_link(self, body: Body) -> None:
+        """Add a <link>."""
+        link = element(self.root, "link", name=body.name)
+        if has_inertia(body):
+            inertial = element(link, "inertial")
+            self.add_origin(inertial, Pose(np.eye(3), body.com))
+            element(inertial, "mass", value=text_of(body.mass))
+            J = np.asarray(body.inertia, dtype=float)
+            rows = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2)}
+            entries = {f"i{key}": text_of(J[at]) for key, at in {**rows, "zz": (2, 2)}.items()}
+            element(inertial, "inertia", **entries)
+        for shape in self.builder.geometry:
+            if shape.body == body.name:
+                self.add_shape(link, shape)
+        self.report.use("link")
+
+    def add_shape(self, link: ElementTree.Element, shape: Shape) -> None:
+        """Add a <visual> or <collision>."""
+        if shape.kind not in (*SIZES, "mesh"):
+            self.lose(f"{shape.role} of {shape.body!r}: URDF has no {shape.kind}")
+            return
+        file = self.mesh_file(shape) if shape.kind == "mesh" else ""
+        if file is None:
+            self.lose(f"{shape.role} of {shape.body!r}: a mesh of fewer than four vertices")
+            return
+        part = element(link, shape.role)
+        self.add_origin(part, Pose(shape.rotation, shape.position), rounded=False)
+        holder = element(part, "geometry")
+        if shape.kind == "mesh":
+            scale = None if shape.size == (1.0, 1.0, 1.0) else text_of(shape.size)
+            element(holder, "mesh", filename=file, scale=scale)
+        elif shape.kind == "box":
+            element(holder, "box", size=text_of(shape.size))
+        else:
+            sizes = dict(zip(SIZES[shape.kind], map(text_of, shape.size), strict=True))
+            element(holder, shape.kind, **sizes)
+        if shape.color is not None:
+            element(element(part, "material", name=""), "color", rgba=text_of(shape.color))
+        self.report.use(shape.role)
+
+    def mesh_file(self, shape: Shape) -> str | None:
+        """Return the name of the file of a mesh."""
+        if shape.file is None:
+            self.alter(f"{shape.role} of {shape.body!r}: its triangles are a file beside this one")
+            return self.meshes.add(shape)
+        return f"file://{shape.file}" if Path(shape.file).is_absolute() else shape.file
+
+    def add_joint(self, joint: Joint) -> None:
+        """Add a <joint>."""
+        values = {key: np.ravel(value) for key, value in joint.values.items()}
+        lower, upper = (
+            float(values.get(key, [sign * math.inf])[0])
+            for key, sign in (("lower", -1.0), ("upper", 1.0))
+        )
+        kind = str(joint.kind.urdf)
+        if kind == "revolute" and lower == -math.inf and upper == math.inf and not joint.mimic:
+            kind = "continuous"
+            self.alter(f"joint {joint.name!r}, revolute without limits, is continuous")
+        one = element(self.root, "joint", name=joint.name, type=kind)
+        element(one, "parent", link=joint.parent)
+        element(one, "child", link=joint.child)
+        self.add_origin(one, joint.at)
+        self.report.use("joint")
+        if kind == "fixed":
+            return
+        if kind != "floating":
+            element(one, "axis", xyz=text_of(joint.screw.axis))
+        limits = {
+            key: self.single(values, own, joint)
+            for key, own in (("effort", "effort_limit"), ("velocity", "speed_limit"))
+        }
+        if kind in ("revolute", "prismatic"):
+            limits |= {"lower": lower, "upper": upper}
+        if kind in ("revolute", "prismatic") or np.isfinite([*limits.values()]).any():
+            element(one, "limit", **{key: text_of(bounded(x)) for key, x in limits.items()})
+        losses = {key: self.single(values, key, joint) for key in ("damping", "friction")}
+        if any(key in values for key in losses):
+            element(one, "dynamics", **{key: text_of(x) for key, x in losses.items()})
+        if joint.mimic is not None:
+            line = {key: text_of(getattr(joint.mimic, key)) for key in ("multiplier", "offset")}
+            element(one, "mimic", joint=joint.mimic.joint, **line)
+
+    def single(self, values: dict[str, Any], key: str, joint: Joint) -> float:
+        """Return the one number that URDF has for all velocities of a joint."""
+        row = values.get(key, [math.inf if key.endswith("limit") else 0.0])
+        if not uniform(row):
+            self.lose(f"joint {joint.name!r}: {key} that differs between its velocities")
+        return float(row[0])
+
+    # ---- what is left out ------------------------------------------------------------------
+
+    def report_lost(self) -> None:
+        """Report what no URDF file has a place for."""
+        b = self.builder
+        for key, what in NO_PLACE.items():
+            names = [joint.name for joint in b.joints.values() if key in joint.values]
+            if names:
+                self.lose(f"{what} of {listed('joint', names)}")
+        if tuple(np.ravel(b.gravity).tolist()) != GRAVITY:
+            self.lose(f"gravity {text_of(b.gravity)}")
+        if b.tendons:
+            self.lose(listed("tendon", b.tendons))
+        for what, several in (("actuator", b.actuators), ("closure", b.closures)):
+            if several:
+                self.lose(f"{len(several)} {what}{'s' * (len(several) > 1)}")
+        lost = {s.body for s in b.geometry} - {*b.bodies}
+        if lost:
+            self.lose(f"shapes of {', '.join(sorted(lost))}")
+
+
+def massless(name: str) -> Body:
+    """Return a body without mass."""
+    return Body(name, 0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def listed(what: str, names: Iterable[str]) -> str:
+    """Return some names for a line of a report."""
+    names = [*names]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{what}{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{more}"
