@@ -49,6 +49,7 @@ PACKAGES = {
     "archimedes.special": "Special functions",
     "archimedes.embedded": "C projects, WebAssembly modules, emulated boards, reports",
     "archimedes.interchange": "Models and data that travel to other tools, and theirs to us",
+    "archimedes.interchange.environments": "Environments for reinforcement learning",
     "archimedes.viz": "Plots and pictures",
     "archimedes.viewer": "Scenes in three dimensions: pages, pictures, live",
     "archimedes.function": "The functions of `arc` at home, and two for authors of libraries",

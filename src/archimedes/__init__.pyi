@@ -68,6 +68,9 @@ from archimedes.function import zeros as zeros
 from archimedes.function import zeros_like as zeros_like
 from archimedes.interchange import export_fmu as export_fmu
 from archimedes.interchange import import_fmu as import_fmu
+from archimedes.interchange import to_jax as to_jax
+from archimedes.interchange import to_torch as to_torch
+from archimedes.interchange.environments import Environment as Environment
 from archimedes.interchange.onnx.network import from_onnx as from_onnx
 from archimedes.optimize import minimize as minimize
 from archimedes.optimize import nlp_solver as nlp_solver

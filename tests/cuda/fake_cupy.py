@@ -10,7 +10,7 @@ import time
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import numpy as np
@@ -164,7 +164,7 @@ class _Module:
 
 
 class _Stream:
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *index: Any, **options: Any) -> None:
         pass
 
     def __enter__(self) -> _Stream:
@@ -178,6 +178,15 @@ class _Stream:
 
     def record(self) -> _Stream:
         return self
+
+
+class _Device(_Stream):
+    id = 0
+    compute_capability = "90"
+    attributes: ClassVar = {
+        "MaxSharedMemoryPerBlockOptin": 49152,
+        "MaxThreadsPerMultiProcessor": 2048,
+    }
 
 
 class _Event:
@@ -224,11 +233,7 @@ def _module() -> types.ModuleType:
             occupancyMaxActiveBlocksPerMultiprocessor=lambda pointer, threads, shared: 8,
         ),
         function=_space(Module=_Module),
-        Device=lambda: _space(
-            id=0,
-            compute_capability="90",
-            attributes={"MaxSharedMemoryPerBlockOptin": 49152, "MaxThreadsPerMultiProcessor": 2048},
-        ),
+        Device=_Device,
         memory=_space(OutOfMemoryError=OutOfMemoryError),
         Stream=_Stream,
         Event=_Event,

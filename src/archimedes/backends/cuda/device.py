@@ -157,6 +157,14 @@ def as_cupy(value: Any) -> Any:
 
 
 @contextmanager
+def on_stream(index: int, pointer: int) -> Iterator[None]:
+    """Work on a device and a stream that belong to another package."""
+    module = cupy()
+    with module.cuda.Device(index), module.cuda.ExternalStream(pointer):
+        yield
+
+
+@contextmanager
 def enough_memory() -> Iterator[None]:
     """Raise a DeviceError that says what helps if the device runs out of memory."""
     try:

@@ -1,0 +1,9 @@
+from archimedes.interchange.environments.classics import cart_pole as cart_pole
+from archimedes.interchange.environments.classics import pendulum as pendulum
+from archimedes.interchange.environments.environment import Environment as Environment
+from archimedes.interchange.environments.environment import EnvironmentState as EnvironmentState
+from archimedes.interchange.environments.environment import Transition as Transition
+from archimedes.interchange.environments.robot_tasks import walk as walk
+from archimedes.interchange.environments.vehicle_tasks import altitude_hold as altitude_hold
+from archimedes.interchange.environments.vehicle_tasks import hover as hover
+from archimedes.interchange.environments.vehicle_tasks import pointing as pointing
