@@ -352,6 +352,7 @@ def test_damaged_telemetry(mavlink, tmp_path):
 # ---- what it is for ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_time_constant_from_a_log(tmp_path):
     """A roll axis with known gain and lag, logged at two rates: the fit finds both."""
     import_or_skip("pyulog")

@@ -47,8 +47,8 @@ def free_port():
 
 def hover(drone, kind, duration, share=0.0, seed=1):
     """Return the trajectory of a flight by a scripted autopilot, through a lossy network or not."""
-    loop = SoftwareInTheLoop(drone, **options(kind))
-    port = loop.port if loop.transport == "tcp" or kind == "ardupilot" else loop.asked_port
+    loop = SoftwareInTheLoop(drone, **options(kind)).open()
+    port = loop.port
     programs = []
     try:
         if share:
@@ -220,6 +220,17 @@ def test_lost_repeated_old_and_foreign_packets(drone):
     counts = {k: v for k, v in traj.stats.items() if k != "channels"}
     expected = {"received": 7, "lost": 3, "repeated": 1, "old": 1, "garbage": 6, "strangers": 1}
     assert counts == expected | {"restarts": 0, "exchanges": 7}
+
+
+def test_another_frame_rate_goes_on_from_there(drone):
+    loop = Exchange(ardupilot(drone), 0.0175)
+    times = [
+        loop.ask(servos(k, HALF, rate=rate))["timestamp"] for k, rate in enumerate((400, 400, 200))
+    ]
+    np.testing.assert_allclose(times, [0.0025, 0.005, 0.01])
+    assert loop.ask(servos(3, HALF, rate=200))["timestamp"] == pytest.approx(0.015)
+    assert loop.ask(servos(4, HALF, rate=400))["timestamp"] == pytest.approx(0.0175)
+    assert loop.end().success
 
 
 def test_a_restarted_autopilot_starts_again(drone):
@@ -463,11 +474,26 @@ def test_px4_by_the_clock(mavlink, drone):
     assert np.all(traj.u.speeds[-1] == pytest.approx(600.0))
 
 
+def test_a_state_that_diverges_ends_the_flight(mavlink, drone):
+    """Numbers too large for the messages, or nan: the status says so."""
+    for autopilot in ("px4", "ardupilot"):
+        x0 = drone.state(FlightState(0.0, 0.0, 0.0, np.full(3, 1e200), np.zeros(3), np.zeros(3)))
+        loop = SoftwareInTheLoop(drone, x0, autopilot=autopilot, port=0, hold=False)
+        if autopilot == "px4":
+            traj = Px4(mavlink, loop, 1.0).exchange.end()
+        else:
+            exchange = Exchange(loop, 1.0)
+            exchange.send(servos(0, HALF))
+            traj = exchange.end()
+        assert traj.status == -2 and "a state or reading became nan or infinite" in traj.message
+
+
 # ---- refusals and defaults ---------------------------------------------------------------------
 
 
 def test_port_in_use(drone):
     with ardupilot(drone) as first:
+        assert first.port > 0
         second = SoftwareInTheLoop(drone, autopilot="ardupilot", port=first.port)
         with pytest.raises(OSError, match=f"port {first.port} on 127.0.0.1 is in use"):
             second.run(1.0)
@@ -480,8 +506,12 @@ def test_port_in_use(drone):
         ({"autopilot": "ardupilot", "transport": "tcp"}, "JSON interface has UDP only"),
         ({"rate": 0.0}, "rate"),
         ({"gnss_rate": 500.0}, "gnss_rate=500.0 must be at most rate=250.0"),
-        ({"home": HOME}, "PX4 needs magnetic_field="),
+        ({"home": (-0.6, 2.6, 500.0)}, "PX4 needs magnetic_field="),
         ({"max_step": -1.0}, "max_step"),
+        ({"home": (47.4, 8.5, 400.0)}, "must be latitude in rad, .*np.deg2rad"),
+        ({"home": (0.8, 0.1)}, "must be latitude in rad"),
+        ({"magnetic_field": (0.2, 0.0, 0.4)}, "must be north, east and down in T; the Earth's is"),
+        ({"magnetic_field": (2e-5, 4e-5)}, "must be north, east and down in T"),
     ],
 )
 def test_wrong_options(drone, change, message):
@@ -490,6 +520,8 @@ def test_wrong_options(drone, change, message):
 
 
 def test_wrong_duration_and_port(drone):
+    with pytest.raises(TypeError, match="x0 must be a FlightState, or a state of the vehicle"):
+        SoftwareInTheLoop(drone, {"pos": np.zeros(3)})
     with pytest.raises(ValueError, match="duration"):
         ardupilot(drone).run(0.0)
     with pytest.raises(ValueError, match="port=70000 must be between 0 and 65535"):

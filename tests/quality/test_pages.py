@@ -24,6 +24,7 @@ def has_run(path) -> bool:
 
 @pytest.mark.long_cases(
     "archimedes",
+    "autopilots",
     "bounds",
     "casadi",
     "control",
@@ -35,6 +36,7 @@ def has_run(path) -> bool:
     "gymnasium",
     "jax*",
     "live_pages",
+    "logs",
     "matlab",
     "multibody",
     "noise_and_campaigns",

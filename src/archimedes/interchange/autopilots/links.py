@@ -16,6 +16,8 @@ __all__ = ["AutopilotLost", "DatagramLink", "StreamLink"]
 LARGEST = 65535
 #: A new sender may take over after this many seconds of silence: an autopilot that was restarted.
 SILENCE = 1.0
+#: How many messages of strangers are read in a row, so that they cannot stop the loop.
+MOST = 1000
 
 
 class AutopilotLost(ArchimedesError):
@@ -37,8 +39,9 @@ def open_socket(kind: int, host: str, port: int) -> socket.socket:
                 f"port {port} on {host} is in use: end the other simulator, or give port= here "
                 "and to the autopilot",
             ) from error
-        raise OSError(error.errno, f"cannot listen on {host}, port {port}: {error}") from error
-    except OverflowError as error:
+        why = error.strerror or error
+        raise OSError(error.errno, f"cannot listen on {host}, port {port}: {why}") from error
+    except (OverflowError, UnicodeError) as error:
         sock.close()
         raise ValueError(f"port={port} must be between 0 and 65535") from error
     return sock
@@ -62,7 +65,7 @@ class DatagramLink:
     def __init__(self, host: str, port: int, counts: Counter[str], peer: Any = None) -> None:
         self.socket = open_socket(socket.SOCK_DGRAM, host, port)
         self.counts = counts
-        self.peer = peer
+        self.peer = peer and (socket.gethostbyname(peer[0]), peer[1])
         self.sender: Any = None
         self.heard = time.monotonic()
 
@@ -82,9 +85,9 @@ class DatagramLink:
     def receive(self, seconds: float) -> bytes | None:
         """Return the next message of the autopilot, or of anybody while there is none, or None."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0.0 or seconds == 0.0:
+        for _ in range(MOST):
             try:
-                self.socket.settimeout(max(left, 0.0))
+                self.socket.settimeout(max(end - time.monotonic(), 0.0))
                 data, self.sender = self.socket.recvfrom(LARGEST)
             except (TimeoutError, BlockingIOError):
                 return None
@@ -93,8 +96,6 @@ class DatagramLink:
             if self.peer in (None, self.sender) or self.silent > SILENCE:
                 return data
             self.counts["strangers"] += 1
-            if seconds == 0.0:
-                return None
         return None
 
     @property

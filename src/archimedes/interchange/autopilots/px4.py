@@ -98,7 +98,7 @@ class Px4Link:
                 self.link.send(self._pack([self._heartbeat()]))
             elif now > end - seconds + 10.0 * CALL:
                 break  # connected: sensors make it talk
-            heard = self._poll(CALL)
+            heard = bool(self._poll(CALL))
         if self.link.datagrams and not heard:
             raise AutopilotLost(f"no message of the autopilot within {seconds:g} s")
         return self.latest or Command(np.zeros(CHANNELS), False, self.dt)
@@ -119,7 +119,7 @@ class Px4Link:
         self.link.send(data)
         if not wait:
             for _ in range(1000):  # what has come since
-                if not self._poll(0.0):
+                if self._poll(0.0) is None:
                     break
             if self.link.silent > self.timeout:
                 raise AutopilotLost(f"no message of the autopilot for {self.timeout:g} s")
@@ -133,8 +133,11 @@ class Px4Link:
                     if started:
                         raise AutopilotLost(f"no controls for {self.timeout:g} s")
                     break
+                if not self.link.datagrams:
+                    self._poll(left)
+                    continue
                 self._poll(min(left, max(resend - time.monotonic(), 1e-4)))
-                if self.link.datagrams and time.monotonic() >= resend and self.time < now:
+                if time.monotonic() >= resend and self.time < now:
                     self.link.send(data)
                     self.counts["resent"] += 1
                     resend = time.monotonic() + self.retry
@@ -151,11 +154,11 @@ class Px4Link:
         self.parser = self.mavlink.MAVLink(None)
         self.parser.robust_parsing = True
 
-    def _poll(self, seconds: float) -> bool:
-        """Read once; return whether a valid message came."""
+    def _poll(self, seconds: float) -> bool | None:
+        """Read once; return whether a valid message came, None where nothing came."""
         data = self.link.receive(seconds)
         if data is None:
-            return False
+            return None
         try:
             messages = self.parser.parse_buffer(data) or []
         except self.mavlink.MAVError:

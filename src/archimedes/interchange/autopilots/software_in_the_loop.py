@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import check_choice, check_positive, check_whole
+from archimedes.checks import as_finite, check_choice, check_positive, check_whole
 from archimedes.interchange.autopilots.ardupilot import ArduPilotLink, Command
 from archimedes.interchange.autopilots.commands import CHANNELS, commands_for
 from archimedes.interchange.autopilots.links import AutopilotLost, DatagramLink, StreamLink
@@ -33,6 +33,8 @@ FIELD = (2.154e-5, 0.133e-5, 4.328e-5)
 PORTS = {("px4", "tcp"): 4560, ("px4", "udp"): 14560, ("ardupilot", "udp"): 9002}
 #: Silence in s after which something is sent again.
 RETRY = 0.02
+#: The largest number that the messages can hold.
+LARGEST = 3e38
 #: How the loop ended: finished, autopilot lost, state not finite.
 FINISHED, LOST, NON_FINITE = 0, -1, -2
 
@@ -143,18 +145,37 @@ class SoftwareInTheLoop:
         level = FlightState(0.0, 0.0, 0.0, np.zeros(3), np.zeros(3), np.zeros(3))
         start = level if x0 is None else x0
         self.x0 = vehicle.state(start) if isinstance(start, FlightState) else start
+        if not hasattr(self.x0, "motion"):
+            raise TypeError(
+                f"{name}: x0 must be a FlightState, or a state of the vehicle as "
+                f"vehicle.state(...) returns it, got {type(x0).__name__}"
+            )
         if home is None and not _flat(vehicle):
             at = vehicle.world.flight(0.0, self.x0.motion)
             home = (float(at.lat), float(at.lon), float(at.alt))
-        if magnetic_field is None and home is not None and autopilot == "px4":
+        given_home = home is not None
+        home = HOME if home is None else tuple(as_finite(home, f"{name}: home").tolist())
+        if len(home) != 3 or abs(home[0]) > 0.5 * math.pi or abs(home[1]) > 2.0 * math.pi:
+            raise ValueError(
+                f"{name}: home={home} must be latitude in rad, longitude in rad and altitude in m; "
+                "of degrees np.deg2rad makes radians"
+            )
+        if magnetic_field is None and given_home and autopilot == "px4":
             raise ValueError(
                 f"{name}: PX4 needs magnetic_field=(north, east, down) in T at home={home}; "
                 "environment.MagneticField or the World Magnetic Model gives it"
             )
-        sensors = _sensors(autopilot, imu, magnetometer, air_data, gnss, magnetic_field)
+        magnetic_field = FIELD if magnetic_field is None else magnetic_field
+        field_NED = as_finite(magnetic_field, f"{name}: magnetic_field")
+        if field_NED.shape != (3,) or not 1e-5 < np.linalg.norm(field_NED) < 1e-4:
+            raise ValueError(
+                f"{name}: magnetic_field={magnetic_field} must be north, east and down in T; the "
+                "Earth's is 2e-5 to 7e-5 T (1 T is 1e4 gauss, 1e9 nT)"
+            )
+        sensors = _sensors(autopilot, imu, magnetometer, air_data, gnss, field_NED)
         commands = commands or commands_for(vehicle, pulses=autopilot == "ardupilot")
         self.commands = commands
-        self.plant = Plant(vehicle, commands, sensors, home or HOME, seed)
+        self.plant = Plant(vehicle, commands, sensors, home, seed)
         self.rate, self.max_step, self.hold = float(rate), float(max_step), hold
         self.every = (round(rate / slow_rate), round(rate / gnss_rate))
         self.counts: Counter[str] = Counter()
@@ -162,8 +183,10 @@ class SoftwareInTheLoop:
 
     @property
     def port(self) -> int:
-        """The port that is listened at, also where 0 was asked for."""
-        return self.open()._link.port
+        """The port for the autopilot; where 0 was asked for, it is known once `open` was called."""
+        if self._link is None or (self.autopilot, self.transport) == ("px4", "udp"):
+            return self.asked_port
+        return int(self._link.port)
 
     def open(self) -> Self:
         """Begin to listen, which `run` does otherwise; connections wait."""
@@ -251,7 +274,7 @@ class SoftwareInTheLoop:
         try:
             command = protocol.connect(wait)
         except AutopilotLost as error:
-            to = f"{self.host}, port {self.asked_port or self.port} ({self.transport.upper()})"
+            to = f"{self.host}, port {self.port} ({self.transport.upper()})"
             raise TimeoutError(
                 f"run: no autopilot at {to}: {error}. Start it, or wait longer with wait="
             ) from error
@@ -266,7 +289,9 @@ class SoftwareInTheLoop:
                 slow, fix = flight.advance(command)
                 if not flight.finite:
                     status = NON_FINITE
-                    message = f"the state became nan or infinite at t = {flight.t:.9g} s"
+                    message = (
+                        f"the state or a reading became nan or infinite at t = {flight.t:.9g} s"
+                    )
                     break
                 if pace is not None:
                     late = time.monotonic() - (begin + flight.t / pace)
@@ -293,6 +318,7 @@ class _Flight:
         self.dt = command.dt or 1.0 / loop.rate
         self.with_slow = loop.autopilot == "px4"
         self.t, self.x, self.k = 0.0, loop.x0, 0
+        self.since = (0.0, 0)  # time and number of the exchange at which dt changed
         self.free = not self.hold
         self.drift, self.magnetic_drift, self.error = self.plant.initial()
         self.leaves: list[list[Any]] = []
@@ -302,7 +328,8 @@ class _Flight:
 
     def advance(self, command: Command) -> tuple[Any, Any]:
         """Move by one exchange; return the readings of slower sensors where they are due."""
-        self.dt = command.dt or self.dt
+        if command.dt and command.dt != self.dt:
+            self.dt, self.since = command.dt, (self.t, self.k)
         channels = self._without_nan(command.channels)
         idle = getattr(self.commands, "idle", None)
         if not self.free and command.armed is not False:
@@ -311,7 +338,7 @@ class _Flight:
             parts = max(1, math.ceil(self.dt / self.max_step - 1e-9))
             self.x = self.plant.step(self.t, self.x, channels, self.dt, parts)
         self.k += 1
-        self.t = self.k * self.dt
+        self.t = self.since[0] + (self.k - self.since[1]) * self.dt
         self._sense(channels)
         slow = fix = None
         if self.with_slow and self.k % self.every[0] == 0:
@@ -352,8 +379,9 @@ class _Flight:
 
     @property
     def finite(self) -> bool:
-        """Whether the state is."""
-        return all(np.all(np.isfinite(leaf)) for leaf in tree.leaves(self.x))
+        """Whether states and readings are, as numbers of single precision too."""
+        leaves = tree.leaves((self.x, self.readings))
+        return all(np.all(np.abs(leaf) < LARGEST) for leaf in leaves)
 
     def trajectory(self, status: int, message: str) -> Trajectory:
         """Return what was recorded."""
@@ -381,15 +409,14 @@ def _sensors(
     magnetometer: Magnetometer | None,
     air_data: AirData | None,
     gnss: Gnss | None,
-    magnetic_field: Any,
+    field_NED: np.ndarray,
 ) -> Sensors:
     """Return the sensors, where they are not given those of a small autopilot board."""
     noisy = Imu(TriadErrors(noise=2e-3), TriadErrors(noise=1.5e-4))  # m/s^2 and rad/s per root Hz
-    field = FIELD if magnetic_field is None else magnetic_field
     return Sensors(
         imu=imu or (noisy if autopilot == "px4" else Imu()),
         magnetometer=magnetometer or Magnetometer(TriadErrors(noise=4e-8)),
         air_data=air_data or AirData(pressure_noise=3.0),
         gnss=gnss or Gnss(wander=np.array([0.5, 0.5, 1.0]), noise=np.array([0.2, 0.2, 0.4])),
-        field_NED=np.asarray(field, dtype=float),
+        field_NED=field_NED,
     )
