@@ -51,6 +51,10 @@ class Input:
 
     def check(self, value: Any, lengths: dict[str, int]) -> Any:
         """Return an argument as an array of the right dtype, after a check of its shape."""
+        if value is None or isinstance(value, (str, dict)):
+            raise OnnxError(
+                f"input {self.name!r} is {type(value).__name__}; the network needs an array, {self}"
+            )
         x = np.asarray(value)
         kind, wanted = np.dtype(x.dtype).kind, self.dtype.kind
         if kind != wanted and not (wanted == "f" and kind in "iu"):
@@ -146,8 +150,8 @@ class Network(Compiled[..., Any]):
         self.input_names = tuple(one.name for one in given)
         self.output_names = graph.outputs
         self._inputs, self._outputs, self._graph = given, outputs, graph
-        several = graph.outputs if len(graph.outputs) > 1 else None
-        super().__init__(evaluate, name=name, return_names=several, freeze=True)
+        labels = argument_names(list(graph.outputs))
+        super().__init__(evaluate, name=name, return_names=labels, freeze=True)
 
     def __repr__(self) -> str:
         count = sum(int(v.size) for v in self._graph.constants.values())
