@@ -15,6 +15,7 @@ import archimedes as arc
 from archimedes import tree
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.spatial import EulerAngles, Quaternion, RigidBody
+from tests.optional_packages import import_or_skip
 
 ROUTES = {
     "csv": lambda traj, **like: Trajectory.from_csv(io.StringIO(traj.to_csv()), **like),
@@ -23,19 +24,29 @@ ROUTES = {
     ),
     "pandas": lambda traj, **like: Trajectory.from_pandas(traj.to_pandas(), **like),
     "xarray": lambda traj, **like: Trajectory.from_xarray(traj.to_xarray(), **like),
-    "npz": lambda traj, **like: through_npz(traj, **like),
 }
+#: Formats that are written to a file, with what reads them.
+FILES = {"npz": "numpy", "hdf5": "h5py", "mat": "scipy", "parquet": "pyarrow", "netcdf": "h5netcdf"}
+NEEDED = {"pandas": "pandas", "xarray": "xarray", **FILES}
 
 
-def through_npz(traj, **like):
-    file = io.BytesIO()
-    traj.to_npz(file)
-    file.seek(0)
-    return Trajectory.from_npz(file, **like)
+def through_file(name):
+    def there_and_back(traj, **like):
+        file = io.BytesIO()
+        getattr(traj, f"to_{name}")(file)
+        file.seek(0)
+        return getattr(Trajectory, f"from_{name}")(file, **like)
+
+    return there_and_back
+
+
+ROUTES |= {name: through_file(name) for name in FILES}
+through_npz = ROUTES["npz"]
 
 
 @pytest.fixture(params=ROUTES)
 def route(request):
+    import_or_skip(NEEDED.get(request.param, "numpy"))
     return ROUTES[request.param]
 
 
@@ -75,12 +86,19 @@ def test_arrays_need_no_like(route):
         assert_same(route(traj, like=traj[0]).x, traj.x)
 
 
-def test_named_parts_come_as_dicts_without_like(route):
-    traj = Trajectory(np.arange(4.0), random_states((4,)))
-    back = route(traj)
-    assert list(back.x) == ["pos", "att", "v_B", "w_B"]
-    assert back.x["att"].tobytes() == traj.x.att.array.tobytes()
+@pytest.mark.parametrize("name", ROUTES)
+def test_structs_need_no_like_where_the_file_says_what_they_are(name):
+    import_or_skip(NEEDED.get(name, "numpy"))
+    traj = Trajectory(np.arange(4.0), random_states((4,), EulerAngles), u=[np.ones(4), None])
+    back = ROUTES[name](traj)
+    if name in ("csv", "csv with units"):  # a header line, and nothing else
+        assert list(back.x) == ["pos", "att", "v_B", "w_B"]
+        assert back.x["att"].tobytes() == traj.x.att.array.tobytes()
+    else:
+        assert_same(back.x, traj.x)
+        assert_same(back.u, traj.u)
     assert back.names == traj.names
+    assert back.units == (dict.fromkeys(traj.names, "") if name == "csv" else traj.units)
 
 
 @pytest.mark.parametrize(
@@ -145,13 +163,20 @@ def test_batches_with_instances_that_ended_early(route):
 
 
 def test_whole_numbers_and_truth_values_keep_their_type(route):
-    x = {
-        "count": np.array([1, 2**62 + 1]),
-        "on": np.array([True, False]),
-        "z": np.array([1 + 2j, np.nan]),
-    }
+    x = {"count": np.array([1, 2**62 + 1]), "on": np.array([True, False])}
     traj = Trajectory(np.arange(2.0), x)
     assert_same(route(traj, like=traj[0]).x, traj.x)
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_complex_numbers_are_kept_or_refused(name):
+    import_or_skip(NEEDED.get(name, "numpy"))
+    traj = Trajectory(np.arange(2.0), {"z": np.array([1 + 2j, np.nan])})
+    if name not in ("parquet", "netcdf"):
+        assert_same(ROUTES[name](traj, like=traj[0]).x, traj.x)
+        return
+    with pytest.raises(TypeError, match=rf"to_{name}: z has the dtype complex128.*to_hdf5"):
+        ROUTES[name](traj)
 
 
 @given(hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.just(2))))

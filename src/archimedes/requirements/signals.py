@@ -341,12 +341,11 @@ def check_scalar(values: Any, frame: Trajectory, name: str) -> Any:
 
 
 def _column_units(frame: Trajectory) -> dict[str, str]:
-    from archimedes.simulate.trajectory.columns import PARTS, tree_columns
+    from archimedes.simulate.trajectory.columns import PARTS
 
     units = dict(frame.units)
     for part in PARTS:
-        if (value := getattr(frame, part)) is not None:
-            units |= {c.name: c.units for c in tree_columns(value, frame.t.ndim, part)}
+        units |= {c.name: c.units for c in frame.part_columns(part, prefix=True)}
     return units
 
 

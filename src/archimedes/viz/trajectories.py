@@ -11,7 +11,7 @@ from archimedes import tree
 from archimedes.checks import check_choice, concrete
 from archimedes.display import axis_label, for_reading
 from archimedes.errors import TraceError
-from archimedes.simulate.trajectory.columns import PARTS, component_names, label_leaves
+from archimedes.simulate.trajectory.columns import PARTS, add_units, component_names, label_leaves
 from archimedes.simulate.trajectory.trajectory import Trajectory
 from archimedes.spatial.attitudes.attitude_base import AttitudeBase
 from archimedes.typing import Array, Tree
@@ -135,7 +135,8 @@ def all_panels(traj: Trajectory, angles: bool) -> list[Panel]:
     for part in PARTS:
         t, value = smooth(traj) if part == "x" else (traj.t, getattr(traj, part))
         leaves, treedef = tree.flatten(value, whole)
-        for leaf, label in zip(leaves, label_leaves(treedef, part, part != "x")):
+        named = add_units(label_leaves(treedef, part, part != "x"), traj.given_units, part)
+        for leaf, label in zip(leaves, named):
             if isinstance(leaf, AttitudeBase):
                 rpy = roll_pitch_yaw(leaf, t.ndim)
                 panels.append(Panel(label.name, "deg", ["roll", "pitch", "yaw"], t, rpy))

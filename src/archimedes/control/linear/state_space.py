@@ -257,6 +257,41 @@ class StateSpace:
         inverse = replace(self, A=self.A + self.B @ C, B=self.B @ D, C=C, D=D)
         return inverse.rename(**swap_signals(self))
 
+    def to_mat(self, target: Any) -> None:
+        """Write A, B, C, D, Ts, names and units to a MATLAB file (version 5).
+
+        In MATLAB ``load system.mat; sys = ss(A, B, C, D, Ts)`` is the same system.
+
+        Parameters
+        ----------
+        target : path or file
+            Where to write.
+        """
+        from archimedes.control.linear.mat_files import write_system
+
+        write_system(self, {name: getattr(self, name) for name in "ABCD"}, target, "to_mat")
+
+    @classmethod
+    def from_mat(cls, source: Any) -> StateSpace:
+        """Read a system from a MATLAB file (version 5 to 7).
+
+        Parameters
+        ----------
+        source : path or file
+            File with the variables A, B, C, D and perhaps Ts (0 in continuous time), and cell
+            arrays StateName, InputName, OutputName, StateUnit, ... as `to_mat` writes them.
+        """
+        from archimedes.control.linear.mat_files import read_matrix, read_system
+        from archimedes.simulate.trajectory.exports import name_source
+
+        where = name_source("from_mat", source)
+        found = read_system(source, "ABCD", "from_mat")
+        matrices = {name: read_matrix(found[name], name, where) for name in "ABCD"}
+        try:
+            return cls(**{**found, **matrices})
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+
     def __getitem__(self, key: tuple[Any, Any]) -> StateSpace:
         """Return ``system[outputs, inputs]``, by name, number or slice."""
         return self.part(*read_key(key))

@@ -125,6 +125,43 @@ class TransferFunction:
             units = read_texts(getattr(self, f"{kind}_units"), f"{kind}_units", size)
             put(self, f"{kind}_units", units or ("",) * size)
 
+    def to_mat(self, target: Any) -> None:
+        """Write num, den, Ts, names and units to a MATLAB file (version 5).
+
+        In MATLAB ``load system.mat; sys = tf(num, den, Ts)`` is the same system.
+
+        Parameters
+        ----------
+        target : path or file
+            Where to write.
+        """
+        from archimedes.control.linear.mat_files import polynomial_cells, write_system
+
+        cells = {name: polynomial_cells(getattr(self, name)) for name in ("num", "den")}
+        write_system(self, cells, target, "to_mat")
+
+    @classmethod
+    def from_mat(cls, source: Any) -> TransferFunction:
+        """Read a transfer function from a MATLAB file (version 5 to 7).
+
+        Parameters
+        ----------
+        source : path or file
+            File with the variables num and den (vectors, or cell arrays of vectors) and perhaps Ts
+            (0 in continuous time), as `to_mat` writes them.
+        """
+        from archimedes.control.linear.mat_files import read_polynomials, read_system
+        from archimedes.simulate.trajectory.exports import name_source
+
+        where = name_source("from_mat", source)
+        found = read_system(source, ("num", "den"), "from_mat")
+        num, den = (read_polynomials(found.pop(name), name, where) for name in ("num", "den"))
+        known = {name: each for name, each in found.items() if not name.startswith("state")}
+        try:
+            return tf(num, den, **known)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{where}: {error}") from error
+
     @property
     def ninputs(self) -> int:
         """Number of inputs."""

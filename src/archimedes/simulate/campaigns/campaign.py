@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -310,6 +310,45 @@ class Campaign:
                 if np.ndim(leaves[c.leaf]) and not self.is_key(c.name, f"{root}."):
                     columns[c.name] = leaves[c.leaf][(slice(None), *c.place)]
         return pd.DataFrame(columns, index=pd.Index(self.runs, name="run"))
+
+    def to_xarray(self, dims: Mapping[str, Sequence[str]] | None = None) -> Any:
+        """Return a Dataset: results as variables over ``run``, parameters as its coordinates.
+
+        A result that is a trajectory has the dimension ``t`` after ``run``, if all runs share their
+        times. Units are attributes. Keys of random numbers are left out.
+
+        Parameters
+        ----------
+        dims : mapping of str to sequence of str, optional
+            Names of the axes of results after the run, such as ``{"path": ("t", "axis")}``. By
+            default ``path_0``, ``path_1``, ...
+
+        Examples
+        --------
+        >>> import archimedes as arc
+        >>> from archimedes.simulate import Normal
+        >>> found = arc.monte_carlo(lambda p: {"s": p["a"] * 2}, {"a": Normal()}, n=5)
+        >>> data = found.to_xarray()
+        >>> data["s"].dims, "a" in data.coords
+        (('run',), True)
+        """
+        from archimedes.simulate.campaigns import datasets
+
+        return datasets.to_dataset(self, dims or {})
+
+    def to_netcdf(self, target: Any, dims: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Write the Dataset of `to_xarray` to a NetCDF 4 file, which is an HDF5 file, too.
+
+        Parameters
+        ----------
+        target : path or file
+            Where to write.
+        dims : mapping of str to sequence of str, optional
+            As in `to_xarray`.
+        """
+        from archimedes.simulate.campaigns import datasets
+
+        datasets.write_dataset(self, target, dims or {})
 
     def is_key(self, column: str, prefix: str = "") -> bool:
         """Return whether a column of the parameters is part of a key of random numbers.

@@ -8,11 +8,13 @@ unit given for a whole struct holds for what is in it unless that has its own.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 #: Parts of a trajectory that tables hold, by the name that their columns start with.
 PARTS = ("x", "u", "y")
 
+#: A field, a number in brackets, or a key in brackets as `repr` writes it.
+STEP = re.compile(
+    r"""\.?([^.\[]+)|\[(\d+)\]|\[('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]""", re.DOTALL
+)
 KEY = re.compile(r"\['([A-Za-z_]\w*)'\]")
 
 
@@ -101,6 +107,26 @@ def component_names(name: str, shape: tuple[int, ...]) -> list[str]:
     return [f"{name}[{','.join(map(str, index))}]" for index in np.ndindex(*shape)]
 
 
+def path_steps(name: str) -> list[Any]:
+    """Return the fields, numbers and keys that the name of a leaf consists of.
+
+    >>> path_steps("x.wing['a.b'][0]")
+    ['x', 'wing', 'a.b', 0]
+    """
+    return [_read_step(name, match) for match in STEP.finditer(name)]
+
+
+def _read_step(name: str, match: re.Match[str]) -> Any:
+    """Return the field, number or key that a step of a leaf's name stands for."""
+    field, number, key = match.groups()
+    if key is None:
+        return int(number) if number else field
+    try:
+        return ast.literal_eval(key)
+    except (ValueError, SyntaxError) as error:
+        raise ValueError(f"the name {name!r} has a key that is not text: {key}") from error
+
+
 def tree_columns(value: Tree, lead: int, root: str = "x", prefix: bool = True) -> list[Column]:
     """Return the columns of a tree whose leaves have `lead` leading axes of batch and time."""
     leaves, treedef = tree.flatten(value)
@@ -110,6 +136,42 @@ def tree_columns(value: Tree, lead: int, root: str = "x", prefix: bool = True) -
         for name, index in zip(component_names(label.name, shape), np.ndindex(*shape)):
             columns.append(Column(name, label.units, k, index, label.limits))
     return columns
+
+
+Named = TypeVar("Named", LeafLabel, Column)
+
+
+def add_units(labels: Iterable[Named], given: Mapping[str, str], part: str) -> list[Named]:
+    """Return labels with the units that are given by name where they have none of their own.
+
+    Names of the state may start with ``x.`` or not.
+
+    >>> add_units([LeafLabel("x.pos", ""), LeafLabel("t", "s")], {"pos": "m", "t": "h"}, "x")
+    [LeafLabel(name='x.pos', units='m', limits=None), LeafLabel(name='t', units='s', limits=None)]
+    """
+    if not given:
+        return list(labels)
+    return [each if each.units else _with_units(each, given, part) for each in labels]
+
+
+def _with_units(label: Named, given: Mapping[str, str], part: str) -> Named:
+    names = [label.name]
+    if isinstance(label, Column) and label.place:
+        names.append(label.name[: label.name.rindex("[")])
+    if part == "x":
+        names += [name[2:] if name.startswith("x.") else f"x.{name}" for name in names]
+    units = next((given[name] for name in names if name in given), "")
+    return label._replace(units=units)
+
+
+def check_unit_names(units: Mapping[str, str] | None, where: str) -> Mapping[str, str]:
+    """Return units by name as what nobody can change."""
+    given = dict(units or {})
+    if wrong := [name for name, unit in given.items() if not isinstance(unit, str)]:
+        raise TypeError(
+            f"{where}: the unit of {wrong[0]!r} must be text such as 'm/s', got {given[wrong[0]]!r}"
+        )
+    return MappingProxyType(given)
 
 
 def split_names(names: Iterable[str], rooted: bool = False) -> dict[str, list[str]]:

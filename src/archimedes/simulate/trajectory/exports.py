@@ -1,7 +1,10 @@
-"""Trajectories as tables and files: pandas, xarray, CSV and NumPy archives.
+"""Trajectories as tables and files.
 
-Numbers are written such that reading them back gives the same bits. A batch becomes one long table
-with a column ``run``. Dense output is a program, not data, so it is not written.
+There are two layouts. A *table* (pandas, CSV, Parquet) has a column for each number; a batch
+becomes one long table with a column ``run``. *Arrays* (xarray and NetCDF; NumPy archives, HDF5 and
+MATLAB files) has one for each leaf. What a format cannot say by itself (structure, status, message)
+goes into a header beside. Numbers are written such that reading them back gives the same bits.
+Dense output is a program, not data, so it is not written.
 """
 
 from __future__ import annotations
@@ -14,20 +17,18 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 
 from archimedes import tree
 from archimedes.errors import ArchimedesError
 from archimedes.installation import install_command
-from archimedes.simulate.trajectory.columns import (
-    PARTS,
-    label_leaves,
-    needs_prefix,
-    tree_columns,
-)
+from archimedes.simulate.trajectory.columns import PARTS, needs_prefix
+from archimedes.simulate.trajectory.structure import describe_tree, is_describable
 
 if TYPE_CHECKING:
     from archimedes.typing import Tree
@@ -39,6 +40,8 @@ _DAMAGE = (
     *(EOFError, KeyError, OSError, NotImplementedError, MemoryError, AttributeError, TypeError),
     *(SyntaxError, RecursionError, OverflowError, zipfile.BadZipFile, zlib.error),
 )
+#: Attributes of NetCDF files have 64 kB at most; the header is divided.
+ATTRIBUTE = 32_000
 
 
 def read_archive(file: Any) -> dict[str, np.ndarray]:
@@ -54,10 +57,6 @@ def read_archive(file: Any) -> dict[str, np.ndarray]:
     if wrong := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
         raise ValueError(f"{wrong[0]} is not an array")
     return arrays
-
-
-#: What the header of an archive says about itself.
-FORMAT = {"format": "archimedes-trajectory", "version": 1}
 
 
 class MissingExtra(ArchimedesError, ImportError):
@@ -101,8 +100,7 @@ def make_table(traj: Any) -> Table:
     """
     known = ~np.isnan(traj.t)
     columns, units = {}, {}
-    named = _name_parts(traj, lambda value, *name: tree_columns(value, traj.t.ndim, *name))
-    for part, part_columns in named.items():
+    for part, part_columns in _name_parts(traj.part_columns).items():
         leaves = tree.leaves(getattr(traj, part))
         for column in part_columns:
             columns[column.name] = leaves[column.leaf][(..., *column.place)][known]
@@ -130,7 +128,38 @@ def to_pandas(traj: Any) -> Any:
         index = pd.MultiIndex.from_arrays([run, t], names=["run", "t"])
     frame = pd.DataFrame(columns, index=index)
     frame.attrs.update(units=units, status=plain(traj.status), message=traj.message, hold=traj.hold)
+    # pandas copies what is in here at each step: as text that costs nothing.
+    frame.attrs["structure"] = json.dumps(describe_parts(traj))
+    frame.attrs["batch_shape"] = list(traj.batch_shape)
     return frame
+
+
+def to_parquet(traj: Any, target: Any) -> None:
+    """Write a Parquet file with a column per number; see `Trajectory.to_parquet`."""
+    pa = require("pyarrow", "data", "Trajectory.to_parquet")
+    _, _, columns, units = make_table(traj)
+    for name, column in columns.items():
+        check_numbers("to_parquet", name, column, "biuf", "to_hdf5 or to_npz")
+    frame = to_pandas(traj).reset_index()
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    # pandas reads its attributes from the table, others the units from the fields.
+    tags = {name: {"units": unit} for name, unit in {"t": "s", **units}.items()}
+    fields = [field.with_metadata(tags.get(field.name, {})) for field in table.schema]
+    table = table.cast(pa.schema(fields, table.schema.metadata))
+    importlib.import_module("pyarrow.parquet").write_table(table, target)
+
+
+def check_numbers(caller: str, name: str, array: np.ndarray, kinds: str, remedy: str) -> None:
+    """Raise if a file cannot hold an array."""
+    if array.dtype.kind in kinds and array.dtype.itemsize <= (16 if array.dtype.kind == "c" else 8):
+        return
+    if array.dtype.kind in "biufc":
+        raise TypeError(
+            f"{caller}: {name} has the dtype {array.dtype}, which this format has not: write "
+            f"{remedy}, or convert it"
+        )
+    what = "Python objects" if array.dtype.hasobject else f"values of the dtype {array.dtype}"
+    raise TypeError(f"{caller}: {name} holds {what}, and only numbers can be written")
 
 
 def to_xarray(traj: Any) -> Any:
@@ -138,7 +167,7 @@ def to_xarray(traj: Any) -> Any:
     xr = require("xarray", "data", "Trajectory.to_xarray")
     t, lead = traj.t, traj.t.ndim
     batch = ["run"] if lead == 2 else [f"run_{k}" for k in range(lead - 1)]
-    rows = t.reshape(-1, t.shape[-1])
+    rows = t.reshape(int(np.prod(t.shape[:-1])), t.shape[-1])
     shared = len(rows) > 0 and all(np.array_equal(row, rows[0]) for row in rows)
     axes = [*batch, "t"] if shared else [*batch, "sample"]
     coordinates = {"t": ("t", rows[0]) if shared else (axes, t)}
@@ -149,7 +178,50 @@ def to_xarray(traj: Any) -> Any:
     attributes = {"message": traj.message, "status": plain(traj.status)}
     if traj.hold is not None:
         attributes["hold"] = traj.hold
+    attributes["structure"] = json.dumps(describe_parts(traj))
     return xr.Dataset(variables, coordinates, attributes)
+
+
+def to_netcdf(traj: Any, target: Any) -> None:
+    """Write a NetCDF 4 file; see `Trajectory.to_netcdf`."""
+    require("h5netcdf", "data", "Trajectory.to_netcdf")
+    write_netcdf(to_xarray(traj), target, "to_netcdf")
+
+
+def write_netcdf(dataset: Any, target: Any, caller: str) -> None:
+    """Write a Dataset with names that NetCDF can have; long attributes are divided."""
+    for name, variable in dataset.variables.items():
+        kinds = "biufUO" if name in dataset.coords else "biuf"
+        check_numbers(caller, str(name), variable, kinds, "to_hdf5 or to_npz")
+    names = {name: quote_name(str(name)) for name in [*dataset.variables, *dataset.dims]}
+    renamed = dataset.rename({old: new for old, new in names.items() if old != new})
+    renamed.attrs = {}
+    for name, value in dataset.attrs.items():
+        long = isinstance(value, str) and len(value) > ATTRIBUTE
+        pieces = (value[k : k + ATTRIBUTE] for k in range(0, len(value), ATTRIBUTE)) if long else ()
+        renamed.attrs |= {f"{name}_{k}": piece for k, piece in enumerate(pieces)} or {name: value}
+    # nan is a number here, not a sign of what is missing.
+    encoding = {name: {"_FillValue": None} for name in renamed.variables}
+    renamed.to_netcdf(target, engine="h5netcdf", encoding=encoding)
+
+
+def quote_name(name: str) -> str:
+    """Return a name with what NetCDF and HDF5 do not take written as in web addresses.
+
+    >>> quote_name("x['a/b']"), quote_name("pos[0,1]")
+    ('x[%27a%2Fb%27]', 'pos[0,1]')
+    """
+    return quote(name, safe="[],._ -+()")
+
+
+def describe_parts(traj: Any) -> dict[str, Any]:
+    """Return the structure of state, inputs and outputs, as far as it can be written."""
+    descriptions = {}
+    for part in PARTS:
+        value = getattr(traj, part)
+        if value is not None and is_describable(value):
+            descriptions[part] = describe_tree(value, traj.t.ndim)
+    return descriptions
 
 
 def leaves_by_name(traj: Any, prefix: bool = True) -> dict[str, tuple[np.ndarray, str]]:
@@ -157,27 +229,33 @@ def leaves_by_name(traj: Any, prefix: bool = True) -> dict[str, tuple[np.ndarray
 
     The names of the state start with ``x`` if `prefix`, else only where they must.
     """
-    named = _name_parts(
-        traj, lambda value, *name: label_leaves(tree.structure(value), *name), prefix
-    )
     return {
         label.name: (np.asarray(leaf), label.units)
-        for part, labels in named.items()
+        for part, labels in _name_parts(traj.part_labels, prefix).items()
         for leaf, label in zip(tree.leaves(getattr(traj, part)), labels)
     }
 
 
 def _name_parts(
-    traj: Any, name: Callable[[Tree, str, bool], Sequence[Any]], prefix: bool = False
+    name: Callable[[str, bool], Sequence[Any]], prefix: bool = False
 ) -> dict[str, Sequence[Any]]:
-    """Return what ``name(tree, root, prefix)`` calls the numbers of state, inputs and outputs.
+    """Return what ``name(part, prefix)`` calls the numbers of state, inputs and outputs.
 
     The names of the state start with ``x`` if `prefix`, else only where they must.
     """
-    named = {p: name(getattr(traj, p), p, prefix or p != "x") for p in PARTS}
+    named = {part: name(part, prefix) for part in PARTS}
     if prefix or not needs_prefix({p: [c.name for c in each] for p, each in named.items()}):
         return named
-    return _name_parts(traj, name, prefix=True)
+    return _name_parts(name, prefix=True)
+
+
+def name_source(caller: str, source: Any) -> str:
+    """Return how an error starts: what was called, and of which file.
+
+    >>> name_source("from_csv", "run.csv")
+    'from_csv: run.csv'
+    """
+    return f"{caller}: {source}" if isinstance(source, (str, PathLike)) else caller
 
 
 @contextmanager
@@ -207,22 +285,3 @@ def to_csv(traj: Any, target: Any = None, units: bool = False) -> str | None:
         # Python writes the shortest text that reads back as the same number.
         writer.writerows(zip(*(column.tolist() for column in lines.values())))
     return None
-
-
-def to_npz(traj: Any, target: Any, compressed: bool = False) -> None:
-    """Write an archive of arrays without pickles; see `Trajectory.to_npz`."""
-    leaves = leaves_by_name(traj)
-    arrays = {"t": traj.t, "status": np.asarray(traj.status)}
-    arrays.update({name: leaf for name, (leaf, _) in leaves.items()})
-    for root in ("stats", "events"):
-        values, treedef = tree.flatten(getattr(traj, root))
-        for leaf, label in zip(values, label_leaves(treedef, root)):
-            arrays[label.name] = np.asarray(leaf)
-    for name, array in arrays.items():
-        if array.dtype.hasobject:
-            raise TypeError(f"to_npz: {name} holds Python objects, and only numbers can be written")
-    units = {name: unit for name, (_, unit) in leaves.items() if unit}
-    header = json.dumps({**FORMAT, "message": traj.message, "units": units, "hold": traj.hold})
-    write = np.savez_compressed if compressed else np.savez
-    with open_file(target, "wb") as file:
-        write(file, header=np.array(header), **arrays)

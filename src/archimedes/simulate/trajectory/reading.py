@@ -1,120 +1,274 @@
 """Trajectories from tables and files; the inverse of `archimedes.simulate.trajectory.exports`.
 
-Files hold names and numbers. `like`, a state, gives the structure back; without it a state of
-named parts comes as nested dicts that carry the same names.
+Files hold names and numbers, and most of them a description of the structure. `like`, a state,
+gives the structure back whatever the file says; where neither does, a state of named parts comes as
+nested dicts that carry the same names. Numbers in another unit than that of their field are
+converted.
 """
 
 from __future__ import annotations
 
-import ast
 import csv
+import importlib
 import json
 import math
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 
 from archimedes import tree
-from archimedes.simulate.trajectory.columns import component_names, label_leaves, split_names
-from archimedes.simulate.trajectory.exports import FORMAT, open_file, read_archive
+from archimedes.errors import UnitsError
+from archimedes.physical_units import from_si, parse_unit, to_si
+from archimedes.simulate.trajectory.array_files import FORMAT, Contents
+from archimedes.simulate.trajectory.columns import (
+    PARTS,
+    LeafLabel,
+    component_names,
+    label_leaves,
+    path_steps,
+    split_names,
+)
+from archimedes.simulate.trajectory.exports import name_source, open_file, require
+from archimedes.simulate.trajectory.structure import recall_tree
 
 if TYPE_CHECKING:
     from archimedes.typing import Tree
 
-UNITS = re.compile(r" \([^()]*\)$")
+UNITS = re.compile(r" \(([^()]*)\)$")
 COMPONENT = re.compile(r"(.*)\[(\d+(?:,\d+)*)\]")
-#: A field, a number in brackets, or a key in brackets as `repr` writes it.
-STEP = re.compile(
-    r"""\.?([^.\[]+)|\[(\d+)\]|\[('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]""", re.DOTALL
-)
 
 #: The most runs that a table may have, per line.
 MOST = 100
 
 Arrays = Mapping[str, np.ndarray]
 Parts = dict[str, Any]
+Header = Mapping[str, Any]
+#: Where the components of a leaf are: ``names_of(leaf name, shape)``.
+NamesOf = Callable[[str, tuple[int, ...]], list[str]]
 
 
 def read_csv(source: Any, **likes: Any) -> Parts:
     """Return t, x, u, y from text as `to_csv` writes it; see `Trajectory.from_csv`."""
+    where = name_source("from_csv", source)
     try:
         with open_file(source, "r") as file:
             lines = [line for line in csv.reader(file) if line]
     except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"from_csv: {source} is not a table of numbers: {error}") from error
+        raise ValueError(f"{where} is not a table of numbers: {error}") from error
     if not lines:
-        raise ValueError(f"from_csv: {source} is empty; it needs a header line with a column t")
+        raise ValueError(f"{where} is empty; it needs a header line with a column t")
     # Spreadsheets put a byte order mark in front.
-    names = [UNITS.sub("", name.strip().removeprefix("\ufeff")) for name in lines[0]]
+    heads = [name.strip().removeprefix("\ufeff") for name in lines[0]]
+    names = [UNITS.sub("", head) for head in heads]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(f"from_csv: the column {twice[0]!r} appears twice")
+        raise ValueError(f"{where}: the column {twice[0]!r} appears twice")
     for number, line in enumerate(lines[1:], 2):
         if len(line) != (count := len(names)):
-            raise ValueError(f"from_csv: line {number} has {len(line)} values, the header {count}")
+            raise ValueError(f"{where}: line {number} has {len(line)} values, the header {count}")
     texts = list(zip(*lines[1:])) if len(lines) > 1 else [()] * len(names)
-    columns = {name: parse_column(name, column) for name, column in zip(names, texts)}
-    return from_columns(columns, "from_csv", **likes)
+    columns = {name: parse_column(name, column, where) for name, column in zip(names, texts)}
+    units = {name: m[1] for name, head in zip(names, heads) if (m := UNITS.search(head))}
+    return from_columns(columns, where, {"units": units}, **likes)
 
 
-def read_pandas(frame: Any, **likes: Any) -> Parts:
+def read_pandas(frame: Any, caller: str = "from_pandas", **likes: Any) -> Parts:
     """Return t, x, u, y from a frame as `to_pandas` makes it; see `Trajectory.from_pandas`."""
-    flat = frame.reset_index() if set(frame.index.names) - {None} else frame
-    columns = {str(name): flat[name].to_numpy() for name in flat.columns}
-    return from_columns(columns, "from_pandas", **likes) | _read_attributes(frame.attrs)
+    said, flat = frame.attrs, frame.copy(deep=False)
+    flat.attrs = {}  # pandas copies them at each step
+    flat = flat.reset_index() if set(flat.index.names) - {None} else flat
+    if twice := [name for name, count in Counter(map(str, flat.columns)).items() if count > 1]:
+        raise ValueError(f"{caller}: the column {twice[0]!r} appears twice")
+    columns = {str(n): read_numbers(caller, str(n), flat[n]) for n in flat.columns}
+    header = check_header(said, caller, "the attributes of the frame")
+    return from_columns(columns, caller, header, **likes)
 
 
-def read_xarray(dataset: Any, **likes: Any) -> Parts:
+def read_numbers(caller: str, name: str, series: Any) -> np.ndarray:
+    """Return a column of a frame as numbers, dates as seconds from the first."""
+    values = series.to_numpy()
+    if values.dtype.kind == "O" and getattr(series.dtype, "kind", "O") in "biuf":
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)  # a column with pandas' NA
+    if values.dtype.kind in "mM" and name == "t":
+        first = values.ravel()[:1] if values.dtype.kind == "M" else np.timedelta64(0)
+        return (values - first) / np.timedelta64(1, "s")
+    if values.dtype.kind not in "biufc":
+        odd = next((v for v in values.tolist() if not isinstance(v, (int, float, complex))), "")
+        raise ValueError(f"{caller}: column {name!r} holds something other than numbers: {odd!r}")
+    return values
+
+
+def read_parquet(source: Any, **likes: Any) -> Parts:
+    """Return t, x, u, y from a Parquet file; see `Trajectory.from_parquet`."""
+    pd = require("pandas", "data", "Trajectory.from_parquet")
+    pa = require("pyarrow", "data", "Trajectory.from_parquet")
+    parquet = importlib.import_module("pyarrow.parquet")
+    if not hasattr(source, "read"):
+        with open_file(source, "rb"):  # raises what opening it raises
+            pass
+    try:
+        schema = parquet.read_schema(source)
+        if hasattr(source, "seek"):
+            source.seek(0)
+        frame = pd.read_parquet(source, engine="pyarrow")
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"from_parquet: {source} cannot be read as Parquet: {error}") from error
+    tagged = {f.name: f.metadata[b"units"] for f in schema if f.metadata and b"units" in f.metadata}
+    units = {name: text.decode("utf-8", "replace") for name, text in tagged.items()}
+    frame.attrs["units"] = {**units, **frame.attrs.get("units", {})}
+    return read_pandas(frame, name_source("from_parquet", source), **likes)
+
+
+def read_xarray(dataset: Any, caller: str = "from_xarray", **likes: Any) -> Parts:
     """Return t, x, u, y from a Dataset as `to_xarray` makes it; see `Trajectory.from_xarray`."""
-    leaves = {str(name): variable.to_numpy() for name, variable in dataset.data_vars.items()}
-    t = dataset["t"].to_numpy()
-    batch = [str(d) for d in next(iter(dataset.data_vars.values())).dims if str(d)[:3] == "run"]
-    shape = tuple(dataset.sizes[d] for d in batch)
-    parts = from_leaves(leaves, "from_xarray", **likes) | _read_attributes(dataset.attrs)
-    return {"t": np.broadcast_to(t, (*shape, t.shape[-1])).copy(), **parts}
+    if "t" not in dataset.variables:
+        raise ValueError(
+            f"{caller}: no variable t; there are {sorted(map(str, dataset.variables))}"
+        )
+    if not dataset.data_vars:
+        raise ValueError(f"{caller}: there is no variable beside the coordinates")
+    time = str(dataset["t"].dims[-1]) if dataset["t"].dims else "t"
+    first = next(iter(dataset.data_vars.values()))
+    batch = [str(d) for d in first.dims if str(d)[:3] == "run" and str(d) != time]
+    lead = [*batch, time]
+    leaves, units = {}, {"t": dataset["t"].attrs.get("units", "s")}
+    for name, variable in dataset.data_vars.items():
+        if missing := [d for d in lead if d not in variable.dims]:
+            raise ValueError(
+                f"{caller}: the variable {name!r} has the dimensions {variable.dims}, without "
+                f"{missing[0]!r}: drop it, or give it the dimensions of the others"
+            )
+        leaves[str(name)] = read_numbers(caller, str(name), variable.transpose(*lead, ...))
+        if "units" in variable.attrs:
+            units[str(name)] = variable.attrs["units"]
+    said = {**dataset.attrs, "units": units}
+    header = check_header(said, caller, "the attributes of the Dataset")
+    t = read_numbers(caller, "t", dataset["t"].transpose(..., time)).astype(np.float64)
+    t = np.broadcast_to(t, (*(dataset.sizes[d] for d in batch), t.shape[-1])).copy()
+    return from_leaves(t, leaves, caller, header, **likes)
 
 
-def _read_attributes(attributes: Mapping[str, Any]) -> Parts:
-    """Return status, message and hold, which tables keep as attributes."""
-    status = attributes.get("status", 0)
-    status = np.asarray(status) if isinstance(status, list) else status
-    message, hold = attributes.get("message", ""), attributes.get("hold")
-    return {"status": status, "message": message, "hold": hold}
+def read_netcdf(source: Any, **likes: Any) -> Parts:
+    """Return t, x, u, y from a NetCDF file; see `Trajectory.from_netcdf`."""
+    xr = require("xarray", "data", "Trajectory.from_netcdf")
+    require("h5netcdf", "data", "Trajectory.from_netcdf")
+    if not hasattr(source, "read"):
+        with open_file(source, "rb"):  # raises what opening it raises
+            pass
+    try:
+        # Units of time, such as h, stay units, and numbers stay as they are.
+        with xr.open_dataset(
+            source,
+            engine="h5netcdf",
+            decode_times=False,
+            decode_timedelta=False,
+            mask_and_scale=False,
+        ) as file:
+            dataset = file.load()
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
+        raise ValueError(f"from_netcdf: {source} cannot be read as NetCDF 4: {error}") from error
+    names = {n: unquote(str(n)) for n in [*dataset.variables, *dataset.dims]}
+    dataset = dataset.rename({old: new for old, new in names.items() if old != new})
+    pieces = [
+        dataset.attrs[n]
+        for k in range(len(dataset.attrs))
+        if (n := f"structure_{k}") in dataset.attrs
+    ]
+    if pieces:
+        dataset.attrs["structure"] = "".join(map(str, pieces))
+    return read_xarray(dataset, name_source("from_netcdf", source), **likes)
 
 
-def read_npz(source: Any, **likes: Any) -> Parts:
-    """Return all parts from an archive as `to_npz` writes it; see `Trajectory.from_npz`."""
-    with open_file(source, "rb") as file:
-        try:
-            arrays = read_archive(file)
-            header = json.loads(str(arrays.pop("header")))
-        except (ValueError, KeyError, RecursionError) as error:
-            raise ValueError(f"from_npz: {source} is not an archive of to_npz: {error}") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT["format"]:
-        raise ValueError(f"from_npz: {source} is an archive, but not of a trajectory")
-    complete = header.keys() >= {"version", "message"} and arrays.keys() >= {"status", "t"}
-    if not complete or arrays["status"].shape not in ((), arrays["t"].shape[:-1]):
-        raise ValueError(f"from_npz: {source} is incomplete, or was changed by another program")
-    if header["version"] > FORMAT["version"]:
-        raise ValueError(f"from_npz: {source} was written by a newer version of this package")
-    status, t = arrays.pop("status"), arrays.pop("t")
+def read_contents(contents: Contents, source: Any, caller: str, **likes: Any) -> Parts:
+    """Return all parts from named arrays and their header."""
+    arrays, said = dict(contents.arrays), contents.header
+    caller = name_source(caller, source)
+    if "format" in said and (
+        said["format"] != FORMAT["format"] or not said.keys() >= {"version", "message"}
+    ):
+        raise ValueError(f"{caller} is incomplete, or was changed by another program")
+    if said.get("version", 0) > FORMAT["version"]:
+        raise ValueError(f"{caller} was written by a newer version of this package")
+    header = check_header(said, caller, "the header")
+    if "t" not in arrays:
+        raise ValueError(f"{caller} has no t with the times; it has {sorted(arrays)}")
+    status = arrays.pop("status", np.zeros(())) if "format" in said else np.asarray(0)
+    t = arrays.pop("t")
+    if t.dtype.kind not in "biuf":
+        raise ValueError(f"{caller}: t has the dtype {t.dtype}; times are real numbers")
     aside = {
         root: nest({n: a for n, a in arrays.items() if _root_of(n) == root}, root)
         for root in ("stats", "events")
     }
     leaves = {n: a for n, a in arrays.items() if _root_of(n) not in aside}
-    stats = aside["stats"] or {}
+    if status.dtype.kind not in "iu" or status.shape not in ((), t.shape[:-1]):
+        raise ValueError(f"{caller} is incomplete, or was changed by another program")
+    stats = aside["stats"] if isinstance(aside["stats"], dict) else {}
     return {
-        "t": t,
-        **from_leaves(leaves, "from_npz", **likes),
-        "status": status if status.ndim else int(status),
-        "message": header["message"],
-        "stats": {name: value if value.ndim else value.item() for name, value in stats.items()},
+        **from_leaves(t, leaves, caller, {**header, "status": status}, **likes),
+        "stats": {n: v if np.ndim(v) else np.asarray(v).item() for n, v in stats.items()},
         "events": aside["events"],
-        "hold": header.get("hold"),
     }
+
+
+# ---- what is said beside the numbers -------------------------------------------------------
+
+
+def check_header(header: Header, caller: str, where: str) -> Parts:
+    """Return what a header says about a trajectory, or raise ValueError."""
+    units, structure = header.get("units", {}), header.get("structure", {})
+    if isinstance(structure, str):
+        try:
+            structure = json.loads(structure)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{caller}: structure in {where} is damaged: {error}") from error
+    message, hold = header.get("message", ""), header.get("hold")
+    wrong = {
+        "units": not isinstance(units, dict) or not all(isinstance(u, str) for u in units.values()),
+        "structure": not isinstance(structure, dict),
+        "message": not isinstance(message, str),
+        "hold": hold not in (None, "zoh", "foh"),
+    }
+    if any(wrong.values()):
+        name = next(name for name, bad in wrong.items() if bad)
+        raise ValueError(f"{caller}: {where} has {name} of {header[name]!r}, which is damaged")
+    shape = header.get("batch_shape") or ()
+    return {
+        "units": units,
+        "structure": structure,
+        "message": message,
+        "hold": hold,
+        "status": np.asarray(header.get("status", 0)),
+        "batch_shape": tuple(n for n in shape if isinstance(n, int)),
+    }
+
+
+def fit_status(status: Any, shape: tuple[int, ...]) -> Any:
+    """Return the status of each run; where runs were dropped since, the worst for all of them."""
+    codes = np.asarray(status)
+    if codes.dtype.kind not in "iu" or not codes.size:
+        return 0
+    if not shape or not codes.ndim:
+        return int(codes.min())
+    return codes if codes.shape == shape else np.full(shape, codes.min())
+
+
+def convert_units(values: np.ndarray, unit: str, own: str, where: str) -> np.ndarray:
+    """Return numbers of a file, which are in `unit`, in the unit that their field declares."""
+    if not unit or not own or unit == own:
+        return values
+    try:
+        given, wanted = parse_unit(unit), parse_unit(own)
+    except UnitsError as error:
+        raise ValueError(f"{where} is in {unit!r}, not in {own!r}: {error}") from error
+    if not given.same_dimension(wanted):
+        raise ValueError(
+            f"{where} is in {unit!r}, and its field in {own!r}: rename it, or convert it"
+        )
+    return values if given == wanted else from_si(to_si(values, given), wanted)
 
 
 # ---- numbers from text -------------------------------------------------------------------
@@ -129,7 +283,7 @@ READERS: Sequence[tuple[Callable[[str], Any], type]] = (
 )
 
 
-def parse_column(name: str, texts: Sequence[str]) -> np.ndarray:
+def parse_column(name: str, texts: Sequence[str], where: str) -> np.ndarray:
     """Return the numbers of a column; an empty place is nan."""
     if not texts:
         return np.zeros(0)
@@ -139,7 +293,7 @@ def parse_column(name: str, texts: Sequence[str]) -> np.ndarray:
         except (KeyError, ValueError, OverflowError):
             continue
     wrong = next(text for text in texts if not is_number(text))
-    raise ValueError(f"from_csv: column {name!r} holds something other than numbers: {wrong!r}")
+    raise ValueError(f"{where}: column {name!r} holds something other than numbers: {wrong!r}")
 
 
 def is_number(text: str) -> bool:
@@ -154,18 +308,52 @@ def is_number(text: str) -> bool:
 # ---- columns to leaves -------------------------------------------------------------------
 
 
-def from_columns(columns: Arrays, caller: str, **likes: Any) -> Parts:
+def from_columns(columns: Arrays, caller: str, header: Header, **likes: Any) -> Parts:
     """Build the parts of a trajectory from flat columns, split into runs where there are any."""
     columns = dict(columns)
     if "t" not in columns:
         raise ValueError(f"{caller}: no column named t; there are {list(columns)}")
-    t = columns.pop("t").astype(np.float64)
+    t = columns.pop("t")
+    if t.dtype.kind == "c":
+        raise ValueError(f"{caller}: column 't' holds complex numbers; times are real")
+    t = t.astype(np.float64)
     run = columns.pop("run", None)
     if run is not None:
         position = run_places(run)
-        t = spread(t, position, np.nan)
-        columns = {name: spread(column, position, 0) for name, column in columns.items()}
-    return {"t": t, **assemble(columns, caller, likes, component_names, group_columns)}
+        shape = header.get("batch_shape", ())
+        count = math.prod(shape) if shape else 0
+        if count <= max(len(t), 1) and position[0].max(initial=-1) < count:
+            t, *rest = (spread(c, position, f, count) for c, f in _with_fill(t, columns))
+            t, *rest = (each.reshape(*shape, each.shape[-1]) for each in (t, *rest))
+        else:
+            t, *rest = (spread(c, position, f) for c, f in _with_fill(t, columns))
+        columns = dict(zip(columns, rest))
+
+    header = {**header, "units": _units_of_leaves(header.get("units", {}), columns)}
+
+    def names_of(name: str, shape: tuple[int, ...]) -> list[str]:
+        # As many as there are columns, before they are listed: a file may claim a billion.
+        return component_names(name, shape) if math.prod(shape) <= len(columns) else [name]
+
+    return _finish(t, columns, caller, header, likes, names_of, group_columns)
+
+
+def _units_of_leaves(units: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
+    """Return units by leaf where all components of a leaf are in one unit."""
+    leaves: dict[str, list[str]] = {}
+    for name in columns:
+        leaves.setdefault(m[1] if (m := COMPONENT.fullmatch(name)) else name, []).append(name)
+    shared = {
+        leaf: units[names[0]]
+        for leaf, names in leaves.items()
+        if names[0] in units and len({units.get(name) for name in names}) == 1
+    }
+    return {**units, **shared}
+
+
+def _with_fill(t: np.ndarray, columns: Arrays) -> list[tuple[np.ndarray, float]]:
+    """Return the columns with what fills them up where a run has ended."""
+    return [(t, np.nan), *((column, 0) for column in columns.values())]
 
 
 def group_columns(columns: Arrays) -> dict[str, np.ndarray]:
@@ -202,9 +390,12 @@ def run_places(run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return run, within
 
 
-def spread(column: np.ndarray, position: tuple[np.ndarray, np.ndarray], fill: float) -> np.ndarray:
-    """Put the lines of a column into an array (runs, samples)."""
-    shape = tuple(int(p.max()) + 1 if p.size else 0 for p in position)
+def spread(
+    column: np.ndarray, position: tuple[np.ndarray, np.ndarray], fill: float, runs: int = 0
+) -> np.ndarray:
+    """Put the lines of a column into an array (runs, samples), of `runs` runs at least."""
+    count, samples = (int(p.max()) + 1 if p.size else 0 for p in position)
+    shape = (max(count, runs), samples)
     out = np.full(shape, fill, dtype=column.dtype)
     out[position] = column
     return out
@@ -213,28 +404,59 @@ def spread(column: np.ndarray, position: tuple[np.ndarray, np.ndarray], fill: fl
 # ---- to trees ----------------------------------------------------------------------------
 
 
-def from_leaves(leaves: Arrays, caller: str, **likes: Any) -> Parts:
-    """Build state, inputs and outputs from leaves by their names."""
-    return assemble(leaves, caller, likes, lambda name, shape: [name], dict)
+def from_leaves(t: np.ndarray, leaves: Arrays, caller: str, header: Header, **likes: Any) -> Parts:
+    """Build the parts of a trajectory from its times and leaves."""
+    return _finish(t, leaves, caller, header, likes, lambda name, shape: [name], dict)
+
+
+def _finish(
+    t: np.ndarray,
+    named: Arrays,
+    caller: str,
+    header: Header,
+    likes: Mapping[str, Any],
+    names_of: NamesOf,
+    group: Callable[[Arrays], Arrays],
+) -> Parts:
+    """Build all parts, and say of them what the header says."""
+    units = dict(header.get("units", {}))
+    t = convert_units(t, units.pop("t", ""), "s", f"{caller}: t")
+    header = {**header, "units": units}
+    parts = assemble(t.shape, named, caller, likes, names_of, group, header)
+    said: Parts = {name: header[name] for name in ("message", "hold") if name in header}
+    if "message" in header:
+        said["status"] = fit_status(header["status"], t.shape[:-1])
+    return {"t": t, **parts, **said, "units": units}
 
 
 def assemble(
+    lead: tuple[int, ...],
     named: Arrays,
     caller: str,
     likes: Mapping[str, Any],
-    names_of: Callable[[str, tuple[int, ...]], list[str]],
+    names_of: NamesOf,
     group: Callable[[Arrays], Arrays],
+    header: Header,
 ) -> Parts:
     """Build x, u and y: those with a like in its structure, the others as names and numbers.
 
     ``names_of(leaf name, shape)`` tells under which names a leaf is stored; `group` puts what is
-    left together into leaves.
+    left together into leaves. The header may describe structures: one is used unless names have
+    been dropped or added since it was written.
     """
-    rest = dict(named)
+    rest, units = dict(named), header.get("units", {})
     known = {part: like for part, like in likes.items() if like is not None}
-    parts = {part: fill(part, like, rest, caller, names_of) for part, like in known.items()}
-    for part, names in split_names(rest, rooted="x" in known).items():
-        if part not in known:
+    recalled = recall_parts(header.get("structure", {}), known, rest, caller, names_of)
+    parts = {
+        part: fill(part, like, lead, rest, caller, names_of, units)
+        for part, like in {**recalled, **known}.items()
+    }
+    for part, names in split_names(rest, rooted="x" in parts).items():
+        if part in recalled and names:
+            described = {p: d for p, d in header["structure"].items() if p != part}
+            header = {**header, "structure": described}
+            return assemble(lead, named, caller, likes, names_of, group, header)
+        if part not in parts:
             parts[part] = nest(group({name: rest.pop(name) for name in names}), part)
     if rest:
         raise ValueError(
@@ -244,37 +466,105 @@ def assemble(
     return parts
 
 
+def recall_parts(
+    described: Mapping[str, Any],
+    known: Iterable[str],
+    named: Arrays,
+    caller: str,
+    names_of: NamesOf,
+) -> dict[str, Tree]:
+    """Return the trees that a header describes, of parts whose leaves are all there."""
+    likes = {}
+    for part in PARTS:
+        if part not in described or part in known:
+            continue
+        try:
+            like = recall_tree(described[part])
+        except ValueError as error:
+            raise ValueError(f"{caller}: the structure is damaged: {error}") from error
+        labels = label_leaves(tree.structure(like), part)
+        shapes = [np.shape(leaf) for leaf in tree.leaves(like)]
+        if all(
+            _is_there(part, each.name, shape, named, names_of)
+            for each, shape in zip(labels, shapes)
+        ):
+            likes[part] = like
+    return likes
+
+
+def _is_there(
+    part: str, name: str, shape: tuple[int, ...], named: Arrays, names_of: NamesOf
+) -> bool:
+    """Return whether a leaf of a name and shape is there, whole or in components."""
+    names = locate(part, name, shape, named, names_of)
+    if names is None:
+        return False
+    if not names or names[0] not in (name, name[2:]):
+        return True
+    array = named[names[0]]
+    return array.shape[array.ndim - len(shape) :] == shape
+
+
+def locate(
+    part: str, name: str, shape: tuple[int, ...], named: Arrays, names_of: NamesOf
+) -> list[str] | None:
+    """Return the names under which a leaf is there; the state may be without its ``x.``."""
+    bare = name[2:] if part == "x" and name.startswith("x.") else name
+    tried = (names_of(each, shape) for each in (name, bare))
+    return next((names for names in tried if all(n in named for n in names)), None)
+
+
 def fill(
     part: str,
     like: Tree,
+    lead: tuple[int, ...],
     named: dict[str, np.ndarray],
     caller: str,
-    names_of: Callable[[str, tuple[int, ...]], list[str]],
+    names_of: NamesOf,
+    units: Mapping[str, str],
 ) -> Any:
     """Take the leaves of `like` out of `named` and put them into its structure."""
     own, treedef = tree.flatten(like)
     filled = []
-    spellings = [label_leaves(treedef, part, prefix) for prefix in (True, part != "x")]
-    for leaf, *labels in zip(own, *spellings):
+    for leaf, label in zip(own, label_leaves(treedef, part)):
         shape, dtype = np.shape(leaf), np.asarray(leaf).dtype
-        tried = [names_of(label.name, shape) for label in labels]
-        names = next((names for names in tried if all(n in named for n in names)), None)
+        names = locate(part, label.name, shape, named, names_of)
         if names is None:
             raise ValueError(
-                f"{caller}: {labels[0].name}, which like has with shape {shape}, is not there; "
+                f"{caller}: {label.name}, which like has with shape {shape}, is not there; "
                 f"there are {sorted(named)}"
             )
-        arrays = [named.pop(name) for name in names]
-        is_whole = names[0] in [label.name for label in labels]
-        array = arrays[0] if is_whole else join(arrays, shape)
-        if array.shape[array.ndim - len(shape) :] != shape:
-            raise ValueError(
-                f"{caller}: {names[0]} has shape {array.shape}, time axes included, but like has "
-                f"{shape} there"
-            )
+        if not names:  # a leaf without components has no column
+            filled.append(np.zeros((*lead, *shape), dtype))
+            continue
+        array = _take_leaf(names, shape, label, named, caller, units)
         fits = np.can_cast(array.dtype, dtype, "same_kind")
         filled.append(array.astype(dtype) if fits else array)
     return treedef.unflatten(filled)
+
+
+def _take_leaf(
+    names: list[str],
+    shape: tuple[int, ...],
+    label: LeafLabel,
+    named: dict[str, np.ndarray],
+    caller: str,
+    units: Mapping[str, str],
+) -> np.ndarray:
+    """Take the numbers of a leaf out of `named`, in the unit of its field."""
+    leaf_unit = units.get(label.name, "")
+    arrays = [
+        convert_units(named.pop(n), units.get(n, leaf_unit), label.units, f"{caller}: {n}")
+        for n in names
+    ]
+    is_whole = names[0] in (label.name, label.name[2:])
+    array = arrays[0] if is_whole else join(arrays, shape)
+    if array.shape[array.ndim - len(shape) :] != shape:
+        raise ValueError(
+            f"{caller}: {names[0]} has shape {array.shape}, time axes included, but like has "
+            f"{shape} there"
+        )
+    return array
 
 
 def join(arrays: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
@@ -299,7 +589,7 @@ def nest(leaves: Arrays, root: str) -> Any:
         return leaves[root]
     top: dict[Any, Any] = OrderedDict()
     for name, array in leaves.items():
-        steps = [read_step(name, match) for match in STEP.finditer(name)]
+        steps = path_steps(name)
         if len(steps) > 1 and steps[0] == root:
             steps = steps[1:]
         node = top
@@ -311,17 +601,6 @@ def nest(leaves: Arrays, root: str) -> Any:
             raise ValueError(f"the name {name!r} means two different leaves")
         node[steps[-1]] = array
     return _with_lists(top)
-
-
-def read_step(name: str, match: re.Match[str]) -> Any:
-    """Return the field, number or key that a step of a leaf's name stands for."""
-    field, number, key = match.groups()
-    if key is None:
-        return int(number) if number else field
-    try:
-        return ast.literal_eval(key)
-    except (ValueError, SyntaxError) as error:
-        raise ValueError(f"the name {name!r} has a key that is not text: {key}") from error
 
 
 def _with_lists(node: Any) -> Any:

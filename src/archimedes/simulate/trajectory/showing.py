@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from archimedes.display import (
     without_noise,
     wrap,
 )
-from archimedes.simulate.trajectory.columns import PARTS, label_leaves, tree_columns
+from archimedes.simulate.trajectory.columns import PARTS, LeafLabel, label_leaves, tree_columns
 
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Tree
@@ -42,14 +43,15 @@ def span(t: np.ndarray) -> str:
     return f"{batch}{first:.6g} to {last:.6g}, {samples}"
 
 
-def part_lines(value: Tree, lead: int, many: int = MANY) -> list[str]:
+def part_lines(value: Tree, lead: int, labels: Sequence[LeafLabel], many: int) -> list[str]:
     """Return the text of a tree: its type, then a line per leaf with shape and units."""
     if tree.is_leaf(value):
-        return [f"array, shape {tuple(np.shape(value))}"]
-    leaves, treedef = tree.flatten(value)
+        return [
+            f"array, shape {tuple(np.shape(value))}{' ' * bool(labels[0].units)}{labels[0].units}"
+        ]
+    leaves = tree.leaves(value)
     # Without the axes of batch and time.
     shapes = [str(np.shape(leaf)[lead:]) if np.ndim(leaf) > lead else "" for leaf in leaves]
-    labels = label_leaves(treedef, "x", prefix=False)
     rows = [(label.name, shape, label.units) for label, shape in zip(labels, shapes)]
     widths = [max((len(row[k]) for row in rows), default=0) for k in range(2)]
     lines = [
@@ -58,6 +60,13 @@ def part_lines(value: Tree, lead: int, many: int = MANY) -> list[str]:
     ]
     rest = [f"  ... {len(rows) - many} more"] if len(rows) > many else []
     return [short_name(type(value)), *lines, *rest]
+
+
+def _bare_labels(traj: Any, part: str) -> list[LeafLabel]:
+    """Return the labels of the leaves of a part, without its letter in front."""
+    bare = label_leaves(tree.structure(getattr(traj, part)), "x", prefix=False)
+    named = traj.part_labels(part)
+    return [each._replace(units=label.units) for each, label in zip(bare, named)]
 
 
 def outcome(status: ArrayLike) -> tuple[str, str]:
@@ -106,7 +115,8 @@ def trajectory_text(traj: Any) -> str:
     ]
     parts = {name: getattr(traj, name) for name in PARTS if getattr(traj, name) is not None}
     fields += [
-        (name, part_lines(value, traj.t.ndim, MANY // len(parts))) for name, value in parts.items()
+        (name, part_lines(value, traj.t.ndim, _bare_labels(traj, name), MANY // len(parts)))
+        for name, value in parts.items()
     ]
     if traj.events is not None:
         fields.append(("events", [show_events(traj.events)]))
@@ -129,7 +139,7 @@ def value_rows(traj: Any) -> list[list[str]]:
     sampled = ~np.isnan(traj.t)
     for part in PARTS:
         leaves = tree.leaves(getattr(traj, part))
-        for column in tree_columns(getattr(traj, part), traj.t.ndim, part, part != "x"):
+        for column in traj.part_columns(part):
             leaf: Any = np.asarray(leaves[column.leaf])
             values, units = for_reading(leaf[(..., *column.place)][sampled], column.units)
             cells: list[Any] = [""] * 4

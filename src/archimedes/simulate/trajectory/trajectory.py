@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,7 +11,15 @@ import numpy as np
 from archimedes import tree
 from archimedes.checks import check_hold, transpose_hint
 from archimedes.errors import StructError
-from archimedes.simulate.trajectory.columns import Column, label_leaves, tree_columns
+from archimedes.simulate.trajectory.columns import (
+    PARTS,
+    Column,
+    LeafLabel,
+    add_units,
+    check_unit_names,
+    label_leaves,
+    tree_columns,
+)
 
 if TYPE_CHECKING:
     from archimedes.typing import ArrayLike, Tree
@@ -49,6 +58,9 @@ class Trajectory:
     hold : {"zoh", "foh"} or None, optional
         How `u` goes on between the samples: held, or linear. None, the default, if that is not
         known, or if `u` was a function of time.
+    units : mapping of str to str, optional
+        Units of numbers that have none from ``field(units=...)``, by the name of a leaf or of a
+        column: ``{"pos": "m", "u[0]": "N"}``. None by default.
 
     Examples
     --------
@@ -63,6 +75,8 @@ class Trajectory:
 
     #: The vehicle or robot that moved, where the solver was given a method of it; else None.
     model: Any = None
+    #: Units by name, of numbers whose fields have none.
+    given_units: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,
@@ -77,6 +91,7 @@ class Trajectory:
         dense: Any = None,
         events: Tree = None,
         hold: str | None = None,
+        units: Mapping[str, str] | None = None,
     ) -> None:
         times: Any = t if hasattr(t, "shape") else np.asarray(t)
         self.t = times if times.dtype == np.float64 else times.astype(np.float64)
@@ -93,6 +108,7 @@ class Trajectory:
         if hold is not None:
             check_hold(hold, "Trajectory: hold")
         self.hold = hold
+        self.given_units = check_unit_names(units, "Trajectory: units")
 
     # ---- what it is ----------------------------------------------------------------------
 
@@ -110,7 +126,33 @@ class Trajectory:
     @property
     def columns(self) -> list[Column]:
         """Name, units and place of each number of the state."""
-        return tree_columns(self.x, self.t.ndim, "x", prefix=False)
+        return self.part_columns("x")
+
+    def part_columns(self, part: str, prefix: bool = False) -> list[Column]:
+        """Return name, units and place of each number of a part.
+
+        Parameters
+        ----------
+        part : {"x", "u", "y"}
+            State, inputs or outputs. Names of the last two start with their letter.
+        prefix : bool, optional
+            Whether the names of the state start with ``x``, too. False by default.
+        """
+        columns = tree_columns(getattr(self, part), self.t.ndim, part, prefix or part != "x")
+        return add_units(columns, self.given_units, part)
+
+    def part_labels(self, part: str, prefix: bool = False) -> list[LeafLabel]:
+        """Return name and units of each leaf of a part.
+
+        Parameters
+        ----------
+        part : {"x", "u", "y"}
+            State, inputs or outputs. Names of the last two start with their letter.
+        prefix : bool, optional
+            Whether the names of the state start with ``x``, too. False by default.
+        """
+        labels = label_leaves(tree.structure(getattr(self, part)), part, prefix or part != "x")
+        return add_units(labels, self.given_units, part)
 
     @property
     def names(self) -> list[str]:
@@ -157,6 +199,7 @@ class Trajectory:
             dense=dense,
             events=tree.map(lambda leaf: self._of_batch(leaf, batch), self.events),
             hold=self.hold,
+            units=self.given_units,
         )
         part.model = self.model
         return part._trim() if part.t.ndim == 1 and self.t.ndim > 1 else part
@@ -203,7 +246,7 @@ class Trajectory:
 
     def _column(self, name: str) -> Any:
         """Return a column (..., m) or a leaf (..., m, ...) of state, inputs or outputs."""
-        for part in ("x", "u", "y"):
+        for part in PARTS:
             value = getattr(self, part)
             leaves, treedef = tree.flatten(value)
             for prefix in (False, True) if part == "x" else (True,):
@@ -256,9 +299,62 @@ class Trajectory:
         compressed : bool, optional
             Compress the archive. False by default.
         """
+        from archimedes.simulate.trajectory import array_files
+
+        array_files.write_npz(array_files.to_contents(self), target, compressed)
+
+    def to_hdf5(self, target: Any) -> None:
+        """Write everything but the interpolants to an HDF5 file.
+
+        Parts and structs are groups, leaves are datasets with an attribute ``units``.
+
+        Parameters
+        ----------
+        target : path or file
+            Where to write.
+        """
+        from archimedes.simulate.trajectory import array_files
+
+        array_files.write_hdf5(array_files.to_contents(self), target, "Trajectory.to_hdf5")
+
+    def to_mat(self, target: Any) -> None:
+        """Write everything but the interpolants to a MATLAB file (version 5).
+
+        MATLAB's ``load`` gives ``t``, structs ``x``, ``u`` and ``y``, and a struct ``units`` of the
+        same form.
+
+        Parameters
+        ----------
+        target : path or file
+            Where to write.
+        """
+        from archimedes.simulate.trajectory import array_files
+
+        array_files.write_mat(array_files.to_contents(self), target, "Trajectory.to_mat")
+
+    def to_parquet(self, target: Any) -> None:
+        """Write a Parquet file: a column per number, with units, as `to_pandas` has them.
+
+        Parameters
+        ----------
+        target : path or file
+            Where to write.
+        """
         from archimedes.simulate.trajectory import exports
 
-        exports.to_npz(self, target, compressed)
+        exports.to_parquet(self, target)
+
+    def to_netcdf(self, target: Any) -> None:
+        """Write a NetCDF 4 file: a variable per leaf, with units, as `to_xarray` has them.
+
+        Parameters
+        ----------
+        target : path or file
+            Where to write.
+        """
+        from archimedes.simulate.trajectory import exports
+
+        exports.to_netcdf(self, target)
 
     @classmethod
     def from_pandas(
@@ -271,8 +367,8 @@ class Trajectory:
         frame : DataFrame
             Table with the time as its index, or in a column ``t``.
         like : tree, optional
-            A state, not over time, whose structure the states get. By default named parts become
-            nested dicts.
+            A state, not over time, whose structure the states get. By default that which the table
+            describes, or nested dicts.
         u_like, y_like : tree, optional
             The same for inputs and outputs.
         """
@@ -291,8 +387,8 @@ class Trajectory:
         dataset : Dataset
             What `to_xarray` returned.
         like : tree, optional
-            A state, not over time, whose structure the states get. By default named parts become
-            nested dicts.
+            A state, not over time, whose structure the states get. By default that which the
+            Dataset describes, or nested dicts.
         u_like, y_like : tree, optional
             The same for inputs and outputs.
         """
@@ -331,14 +427,102 @@ class Trajectory:
         source : path or file
             What `to_npz` wrote.
         like : tree, optional
-            A state, not over time, whose structure the states get. By default named parts become
-            nested dicts.
+            A state, not over time, whose structure the states get. By default that which the file
+            describes, or nested dicts.
+        u_like, y_like : tree, optional
+            The same for inputs and outputs.
+        """
+        from archimedes.simulate.trajectory import array_files, reading
+
+        contents = array_files.read_npz(source, "from_npz")
+        likes = {"x": like, "u": u_like, "y": y_like}
+        return cls(**reading.read_contents(contents, source, "from_npz", **likes))
+
+    @classmethod
+    def from_hdf5(
+        cls, source: Any, *, like: Tree = None, u_like: Tree = None, y_like: Tree = None
+    ) -> Self:
+        """Read a trajectory from an HDF5 file.
+
+        Parameters
+        ----------
+        source : path or file
+            What `to_hdf5` wrote, or a dataset ``t`` and, in groups ``x``, ``u`` and ``y``, others
+            with the time as their first axis.
+        like : tree, optional
+            A state, not over time, whose structure the states get. By default that which the file
+            describes, or nested dicts.
+        u_like, y_like : tree, optional
+            The same for inputs and outputs.
+        """
+        from archimedes.simulate.trajectory import array_files, reading
+
+        contents = array_files.read_hdf5(source, "from_hdf5")
+        likes = {"x": like, "u": u_like, "y": y_like}
+        return cls(**reading.read_contents(contents, source, "from_hdf5", **likes))
+
+    @classmethod
+    def from_mat(
+        cls, source: Any, *, like: Tree = None, u_like: Tree = None, y_like: Tree = None
+    ) -> Self:
+        """Read a trajectory from a MATLAB file (version 4 to 7).
+
+        Parameters
+        ----------
+        source : path or file
+            What `to_mat` wrote, or variables ``t``, ``x``, ``u``, ``y``: arrays with a row per
+            time, or structs of them.
+        like : tree, optional
+            A state, not over time, whose structure the states get. By default that which the file
+            describes, or nested dicts.
+        u_like, y_like : tree, optional
+            The same for inputs and outputs.
+        """
+        from archimedes.simulate.trajectory import array_files, reading
+
+        contents = array_files.read_mat(source, "from_mat")
+        likes = {"x": like, "u": u_like, "y": y_like}
+        return cls(**reading.read_contents(contents, source, "from_mat", **likes))
+
+    @classmethod
+    def from_parquet(
+        cls, source: Any, *, like: Tree = None, u_like: Tree = None, y_like: Tree = None
+    ) -> Self:
+        """Read a trajectory from a Parquet file.
+
+        Parameters
+        ----------
+        source : path or file
+            What `to_parquet` wrote, or a table with a column ``t``.
+        like : tree, optional
+            A state, not over time, whose structure the states get. By default that which the file
+            describes, or nested dicts.
         u_like, y_like : tree, optional
             The same for inputs and outputs.
         """
         from archimedes.simulate.trajectory import reading
 
-        return cls(**reading.read_npz(source, x=like, u=u_like, y=y_like))
+        return cls(**reading.read_parquet(source, x=like, u=u_like, y=y_like))
+
+    @classmethod
+    def from_netcdf(
+        cls, source: Any, *, like: Tree = None, u_like: Tree = None, y_like: Tree = None
+    ) -> Self:
+        """Read a trajectory from a NetCDF 4 file.
+
+        Parameters
+        ----------
+        source : path or file
+            What `to_netcdf` wrote, or variables with a dimension ``t``.
+        like : tree, optional
+            A state, not over time, whose structure the states get. By default that which the file
+            describes, or nested dicts.
+        u_like, y_like : tree, optional
+            The same for inputs and outputs.
+        """
+        from archimedes.simulate.trajectory import reading
+
+        return cls(**reading.read_netcdf(source, x=like, u=u_like, y=y_like))
 
     def __repr__(self) -> str:
         from archimedes.simulate.trajectory.showing import trajectory_text
