@@ -77,14 +77,18 @@ def test_events_and_statistics_are_kept_in_files_of_arrays(tmp_path):
         np.zeros((1, 2)),
         status=-3,
         message="step too small",
-        stats={"steps": 4},
+        stats={"steps": 4, "method": "rk4"},
         events=[{"t": np.array([0.5])}, {"t": np.zeros(0)}],
         hold="foh",
     )
     for name in ("hdf5", "mat", "npz"):
         getattr(traj, f"to_{name}")(tmp_path / name)
         back = getattr(Trajectory, f"from_{name}")(tmp_path / name)
-        assert (back.status, back.message, back.stats) == (-3, "step too small", {"steps": 4})
+        assert (back.status, back.message, back.stats) == (
+            -3,
+            "step too small",
+            {"steps": 4, "method": "rk4"},
+        )
         assert back.hold == "foh"
         assert back.events[0]["t"].tolist() == [0.5] and back.events[1]["t"].shape == (0,)
 

@@ -60,7 +60,11 @@ def to_contents(traj: Any) -> Contents:
         for leaf, label in zip(values, label_leaves(treedef, root)):
             arrays[label.name] = np.asarray(leaf)
     units = {name: unit for name, (_, unit) in leaves.items() if unit}
-    header = {**FORMAT, "message": traj.message, "units": units, "hold": traj.hold}
+    texts = {name: a for name, a in arrays.items() if a.dtype.kind == "U" and name not in leaves}
+    arrays = {name: array for name, array in arrays.items() if name not in texts}
+    header: dict[str, Any] = {**FORMAT, "message": traj.message, "units": units, "hold": traj.hold}
+    if texts:  # such as the method of a solve
+        header["texts"] = {name: array.tolist() for name, array in texts.items()}
     return Contents(arrays, {**header, "structure": describe_parts(traj)})
 
 

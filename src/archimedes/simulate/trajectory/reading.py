@@ -193,6 +193,9 @@ def read_contents(contents: Contents, source: Any, caller: str, **likes: Any) ->
     if said.get("version", 0) > FORMAT["version"]:
         raise ValueError(f"{caller} was written by a newer version of this package")
     header = check_header(said, caller, "the header")
+    if not isinstance(texts := said.get("texts", {}), dict):
+        raise ValueError(f"{caller} is incomplete, or was changed by another program")
+    arrays |= {name: np.asarray(text, dtype=str) for name, text in texts.items()}
     if "t" not in arrays:
         raise ValueError(f"{caller} has no t with the times; it has {sorted(arrays)}")
     status = arrays.pop("status", np.zeros(())) if "format" in said else np.asarray(0)
