@@ -28,9 +28,11 @@ READERS = {
     ".ulg": "px4",
     ".bin": "ardupilot",
     ".tlog": "mavlink",
+    ".mcap": "mcap",
+    ".bag": "ros_bags",
 }
 #: The module that reads a folder.
-FOLDERS = ""
+FOLDERS = "ros_bags"
 
 #: Intervals longer than this many median intervals of their topic are gaps.
 GAP = 10.0
@@ -49,7 +51,8 @@ def log_topics(path: str | Path) -> Topics:
     ----------
     path : path
         The log. The ending of the name says what wrote it: ``.ulg`` (PX4), ``.bin`` (ArduPilot's
-        dataflash log), ``.tlog`` (telemetry in MAVLink).
+        dataflash log), ``.tlog`` (telemetry in MAVLink), ``.mcap``, ``.bag`` (ROS 1). A folder is a
+        bag of ROS 2.
 
     Returns
     -------

@@ -356,6 +356,32 @@ class Trajectory:
 
         exports.to_netcdf(self, target)
 
+    def to_mcap(self, path: Any, *, scene: Any = None) -> Any:
+        """Write an MCAP file, which Foxglove shows, and return its path.
+
+        State, inputs and outputs are the topics ``/x``, ``/u`` and ``/y``, those of the runs of a
+        batch ``/run0/x`` and so on. States with ``pos`` and ``att`` are frames on ``/tf``, in the
+        axes of their world.
+
+        Parameters
+        ----------
+        path : path
+            Where to write.
+        scene : View or Scene, optional
+            What ``arc.view(...)`` returned: its bodies are the frames then, z up, and their shapes
+            are on ``/scene``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from archimedes.simulate import Trajectory
+        >>> t = np.linspace(0.0, 1.0, 5)
+        >>> Trajectory(t, {"height": 5 - 4.9 * t**2}).to_mcap("fall.mcap")  # doctest: +SKIP
+        """
+        from archimedes.simulate.trajectory import mcap_file
+
+        return mcap_file.to_mcap(self, path, scene)
+
     @classmethod
     def from_pandas(
         cls, frame: Any, *, like: Tree = None, u_like: Tree = None, y_like: Tree = None
