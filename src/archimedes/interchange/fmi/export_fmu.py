@@ -359,7 +359,7 @@ def _compile(folder: Path, files: dict[str, str], description: Description, targ
     binaries = folder / "binaries" / (row.folder_2 if number == "2" else row.folder_3)
     binaries.mkdir(parents=True, exist_ok=True)
     library = binaries / f"{description.identifier}{row.ending}"
-    flags = ["-std=c99", "-O2", *FLAGS, "-shared", f"-DFMI{number}_OVERRIDE_FUNCTION_PREFIX"]
+    flags = ["-std=c99", "-O1", *FLAGS, "-shared", f"-DFMI{number}_OVERRIDE_FUNCTION_PREFIX"]
     flags += ["-static-libgcc"] if row.ending == ".dll" else ["-fPIC", "-fvisibility=hidden"]
     source = folder / "sources" / f"fmi{number}.c"
     done = run_program([compiler, *flags, "-o", str(library), str(source)])
