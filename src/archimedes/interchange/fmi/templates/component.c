@@ -412,7 +412,7 @@ static int do_step(Instance *instance, double current, double size, const char *
     if (!(size > 0.0) || !is_finite(size)) {
         return fail(instance, function, "the communication step size must be positive");
     }
-    if (!(MAGNITUDE(current - data->time) <= 1e-6 * size + 1e-12 * scale)) {
+    if (!(MAGNITUDE(current - data->time) <= 1e-6 * size + 1e-12 * scale + 2e-6 * FIXED_STEP)) {
         char text[160];
         (void)snprintf(text, sizeof text,
                        "the current communication point is %.17g, but the instance is at %.17g",
