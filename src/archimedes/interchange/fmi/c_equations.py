@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,88 +26,55 @@ _CODES = {"real": F64, "integer": I64, "boolean": B8}
 _OPTIONS = Options(adaptive=True, max_iterations=2**63, nonfinite=True)
 
 
-def make_kernels(model: FmuModel, description: Description) -> list[Kernel]:
-    """Return the functions that the interfaces of an FMU need."""
+def make_kernels(model: FmuModel, description: Description) -> Iterator[Kernel]:
+    """Yield the functions that the interfaces of an FMU need."""
     kinds, banks = description.kinds, model.bank_arguments
     t, x = ("data->time", model.settings.start_time), ("data->x", model.start)
-    point = (t, x, *banks)
-    kernels = [Kernel("derivative", model.derivative, point, ("data->dx",))]
+    point, to_x = (t, x, *banks), "Data *data, double *x"
+    yield Kernel("derivative", model.derivative, point, ("data->dx",))
     if model.outputs:
-        names = [name for name, size in model.output_sizes.items() if size]
-        results = tuple(f"data->y_{name}" for name in names)
-
-        def outputs(t: Any, x: Any, *arrays: Any) -> Any:
-            found = model._output_banks(t, x, arrays)
-            return tuple(found[name] for name in names)
-
-        outputs.written_as = model.outputs_of  # type: ignore[attr-defined]
-        kernels.append(Kernel("outputs", outputs, point, results))
+        results = tuple(f"data->y_{name}" for name in model.output_types)
+        yield Kernel("outputs", model.outputs_by_type, point, results)
     if model.events:
-        kernels.append(Kernel("indicators", model.indicators, point, ("data->z",)))
-        if "me" in kinds:
-            fired = np.zeros(len(model.events), dtype=bool)
-            kernels.append(
-                Kernel("sides", model.sides, point, ("sides",), "Data *data, bool *sides")
-            )
-            kernels.append(
-                Kernel(
-                    "reset",
-                    model.reset,
-                    (t, x, ("fired", fired), *banks),
-                    ("x",),
-                    "Data *data, const bool *fired, double *x",
-                )
-            )
-    if "me" in kinds and model.plan.project is not None:
-        arguments = "Data *data, double *x"
-        kernels.append(Kernel("projection", model.plan.project, (x,), ("x",), arguments))
-    if model.parts and "se" in kinds:
-        for k in range(len(model.parts)):
-
-            def activate(t: Any, x: Any, *arrays: Any, k: int = k) -> Any:
-                return model.activate(k, t, x, *arrays)
-
-            kernels.append(
-                Kernel(f"activate_{k}", activate, point, ("x",), "Data *data, double *x")
-            )
+        yield Kernel("indicators", model.indicators, point, ("data->z",))
+    if model.events and "me" in kinds:
+        fired = ("fired", np.zeros(len(model.events), dtype=bool))
+        given = "Data *data, const bool *fired, double *x"
+        yield Kernel("sides", model.sides, point, ("sides",), "Data *data, bool *sides")
+        yield Kernel("reset", model.reset, (t, x, fired, *banks), ("x",), given)
+    if model.plan.project is not None and "me" in kinds:
+        yield Kernel("projection", model.plan.project, (x,), ("x",), to_x)
     if model.parts and kinds & {"cs", "me"}:
-        kernels.append(Kernel("sample", model.sample, point, ("x",), "Data *data, double *x"))
-        kernels.append(Kernel("next_sample", model.next_sample, (t,), ("&data->next_sample",)))
+        yield Kernel("sample", model.sample, point, ("x",), to_x)
+        yield Kernel("next_sample", model.next_sample, (t,), ("&data->next_sample",))
     if "se" in kinds:
-        kernels.append(
-            Kernel(
-                "advance",
-                model.advance,
-                (t, x, ("h", 0.5), *banks),
-                ("x",),
-                "Data *data, double h, double *x",
-            )
-        )
+        for k in range(len(model.parts)):
+            part = functools.partial(model.activate, k)
+            yield Kernel(f"activate_{k}", part, point, ("x",), to_x)
+        if model.settings.dt:
+            given = "Data *data, double h, double *x"
+            yield Kernel("advance", model.advance, (t, x, ("h", 0.5), *banks), ("x",), given)
     if "cs" in kinds:
-        kernels += _solve_kernels(model)
-    if description.pattern is not None and description.pattern.nnz:
+        yield from _solve_kernels(model)
+    if description.pattern.nnz:
         texts = ["data->x", "data->real", "data->time", f"data->x + {model.size}"]
         texts += [f"data->{name}" for name in model.bank_names if name != "real"]
         inputs = tuple(zip(texts, model.jacobian_examples, strict=True))
-        kernels.append(Kernel("jacobian", model.jacobian.values, inputs, ("data->jacobian",)))
-    return kernels
+        yield Kernel("jacobian", model.jacobian.values, inputs, ("data->jacobian",))
 
 
-def _solve_kernels(model: FmuModel) -> list[Kernel]:
+def _solve_kernels(model: FmuModel) -> Iterator[Kernel]:
     form = model.run_form
     run = tuple((f"from->{name}", form.examples[name]) for name in form.names)
     to = tuple(f"to->{name}" for name in form.names)
     span = (("data->start_time", 0.0), ("end", 1.0), ("data->tolerance", 1.0))
     point = (("data->time", 0.0), ("data->x", model.start))
     banks = model.bank_arguments
-    step = "Data *data, const Run *from, Run *to, double end"
-    return [
-        Kernel(
-            "begin", model.begin_run, (*point, *span, *banks), to, "Data *data, Run *to, double end"
-        ),
-        Kernel("restart", model.restart_run, (*run, *span, *banks), to, step),
-        Kernel("attempt", model.attempt, (*run, *span, *banks), to, step),
-    ]
+    given = "Data *data, const Run *from, Run *to, double end"
+    begin = "Data *data, Run *to, double end"
+    yield Kernel("begin", model.begin_run, (*point, *span, *banks), to, begin)
+    yield Kernel("restart", model.restart_run, (*run, *span, *banks), to, given)
+    yield Kernel("attempt", model.attempt, (*run, *span, *banks), to, given)
 
 
 @dataclass(frozen=True)
@@ -114,7 +83,7 @@ class _Rendered:
     wrapper: str
 
 
-def render_kernel(kernel: Kernel, prefix: str, scratch: str) -> _Rendered:
+def render_kernel(kernel: Kernel, prefix: str) -> _Rendered:
     """Write a function and the one around it, which takes its arrays from the instance."""
     examples = [example for _, example in kernel.inputs]
     compiled = as_compiled(kernel.function, None, None)
@@ -130,20 +99,16 @@ def render_kernel(kernel: Kernel, prefix: str, scratch: str) -> _Rendered:
         outputs.append(Argument(f"result{k}", out.spec.code, out.shape))
         if outputs[-1].size:
             call.append(text)
-    source = render(recording.blocks, name, inputs=inputs, outputs=outputs, scratch=scratch)
-    if source.workspace_type:
-        call.append("&work")
-    lines = [f"    static {source.workspace_type} work;"] if source.workspace_type else []
+    source = render(recording.blocks, name, inputs=inputs, outputs=outputs)
     text = source.text.replace(f"{source.prototype}\n{{", f"static {source.prototype}\n{{")
-    source = CSource(**{**vars(source), "text": text})
     indent = " " * (len(name) + 5)
-    lines.append(f"    {name}(" + f",\n{indent}".join(call) + ");")
+    lines = [f"    {name}(" + f",\n{indent}".join(call) + ");"]
     parameters = [word.split()[-1].lstrip("*") for word in kernel.parameters.split(",")]
     unused = [word for word in parameters if not any(word in part for part in call)]
     lines = [f"    (void){word};" for word in unused] + lines
     body = "\n".join(lines)
     head = f"static void evaluate_{kernel.name}({kernel.parameters})"
-    return _Rendered(source, f"{head}\n{{\n{body}\n}}\n")
+    return _Rendered(dataclasses.replace(source, text=text), f"{head}\n{{\n{body}\n}}\n")
 
 
 def equations_text(model: FmuModel, description: Description) -> str:
@@ -151,8 +116,7 @@ def equations_text(model: FmuModel, description: Description) -> str:
     prefix = description.identifier
     # The functions of the FMU have names of their own.
     prefix = f"model_{prefix}" if prefix.startswith(("arc_", "evaluate_")) else prefix
-    kernels = make_kernels(model, description)
-    rendered = [render_kernel(kernel, prefix, "stack") for kernel in kernels]
+    rendered = [render_kernel(kernel, prefix) for kernel in make_kernels(model, description)]
     head = block_comment(
         [
             f"Generated by Archimedes {__version__}: the equations of {description.name} and the "
@@ -187,7 +151,7 @@ def sizes_text(model: FmuModel, description: Description) -> str:
         "EVENTS": len(model.events),
         "SAMPLED_PARTS": len(model.parts),
         "VARIABLES": len(d.variables),
-        "JACOBIAN_ENTRIES": 0 if d.pattern is None else d.pattern.nnz,
+        "JACOBIAN_ENTRIES": d.pattern.nnz,
         "HAS_CO_SIMULATION": int("cs" in d.kinds),
         "HAS_MODEL_EXCHANGE": int("me" in d.kinds),
         "HAS_SCHEDULED_EXECUTION": int("se" in d.kinds),
@@ -233,7 +197,7 @@ def _tables(model: FmuModel, description: Description) -> str:
         parts.append(_array("signed char", "event_directions", directions, I64))
         ends = [event.terminal for event in model.events]
         parts.append(_array("bool", "event_is_terminal", ends, B8))
-    if d.pattern is not None and d.pattern.nnz:
+    if d.pattern.nnz:
         parts.append(_array("uint32_t", "jacobian_columns", d.pattern.starts, I64))
         parts.append(_array("uint32_t", "jacobian_rows", d.pattern.rows, I64))
     if d.clocks:
@@ -242,18 +206,17 @@ def _tables(model: FmuModel, description: Description) -> str:
             for clock in d.clocks
         ]
         parts.append("static const Clock clocks[] = {\n" + ",\n".join(rows) + "\n};\n")
-        cases = [
-            f"    case {k}: evaluate_activate_{k}(data, x); break;" for k in range(len(model.parts))
-        ]
-        body = "\n".join(["    switch (k) {", *cases, "    default: break;", "    }"])
-        unused = "" if cases else "    (void)data;\n    (void)x;\n"
-        parts.append(
-            "static void evaluate_partition(Data *data, int k, double *x)\n{\n"
-            + unused
-            + (body if cases else "    (void)k;")
-            + "\n}\n"
-        )
+        parts.append(_partitions(len(model.parts)))
     return "\n".join(parts)
+
+
+def _partitions(count: int) -> str:
+    """Return the C function that calls the sampled part of a number."""
+    cases = [f"    case {k}: evaluate_activate_{k}(data, x); break;" for k in range(count)]
+    unused = [] if count else ["    (void)data;", "    (void)x;"]
+    lines = [*unused, "    switch (k) {", *cases, "    default: break;", "    }"]
+    head = "static void evaluate_partition(Data *data, int k, double *x)"
+    return head + "\n{\n" + "\n".join(lines) + "\n}\n"
 
 
 _BANKS: Mapping[str, str] = {
@@ -282,8 +245,7 @@ def _variable_table(variables: Sequence[Variable]) -> str:
 
 def _array(c_type: str, name: str, values: Any, code: int) -> str:
     flat = np.asarray(values).ravel().tolist()
-    literal: Callable[[Any], str] = lambda value: _TYPES.literal(value, code)  # noqa: E731
-    words = [literal(value) for value in flat]
+    words = [_TYPES.literal(value, code) for value in flat]
     lines = [", ".join(words[k : k + 6]) for k in range(0, len(words), 6)]
     body = ",\n    ".join(lines)
     return f"static const {c_type} {name}[] = {{\n    {body}\n}};\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import platform
 import shutil
@@ -241,6 +242,9 @@ def export_fmu(
     options = ivp.Options(method=method, rtol=rtol, atol=atol, max_step=max_step, project=project)
     settings = Settings(options, dt, float(start_time), float(stop_time))
     model = FmuModel(func, x0, inputs, parameters, outputs, events, sampled, settings)
+    _check_call(func, model)
+    if "se" in kinds:
+        _check_clocks(model)
     title = name or str(getattr(func, "__name__", type(func).__name__))
     if title == "<lambda>":
         raise ValueError("export_fmu: a lambda has no name for the model: give name='...'")
@@ -283,6 +287,41 @@ def _check_kinds(kind: str | Sequence[str], version: str) -> frozenset[str]:
             "export_fmu: scheduled execution (kind='se') exists since FMI 3.0: give version='3.0'"
         )
     return frozenset(kinds)
+
+
+def _check_call(func: Callable[..., Any], model: FmuModel) -> None:
+    """Raise where the model does not take the arguments that it will be given."""
+    try:
+        signature = inspect.signature(func)
+    except (TypeError, ValueError):
+        return
+    has = {
+        "memory": bool(model.parts),
+        "inputs": model.has_inputs,
+        "parameters": model.has_parameters,
+    }
+    names = ["t", "x", *(name for name, there in has.items() if there)]
+    try:
+        signature.bind(*names)
+    except TypeError as error:
+        raise TypeError(
+            f"export_fmu: func is called as func({', '.join(names)}), which does not fit "
+            f"{signature}: {error}"
+        ) from None
+
+
+def _check_clocks(model: FmuModel) -> None:
+    """Raise where scheduled execution has no clocks, or some without a period."""
+    if not model.parts and not model.settings.dt:
+        raise ValueError(
+            "export_fmu: kind='se' needs sampled parts, or dt for the step of the state"
+        )
+    for k, part in enumerate(model.parts):
+        if part.dt is None:
+            raise ValueError(
+                f"export_fmu: sampled[{k}] has times instead of a period: a clock of kind='se' "
+                "needs dt=..."
+            )
 
 
 def _this_platform() -> str:
@@ -360,7 +399,10 @@ def _compile(folder: Path, files: dict[str, str], description: Description, targ
     binaries.mkdir(parents=True, exist_ok=True)
     library = binaries / f"{description.identifier}{row.ending}"
     flags = ["-std=c99", "-O1", *FLAGS, "-shared", f"-DFMI{number}_OVERRIDE_FUNCTION_PREFIX"]
-    flags += ["-static-libgcc"] if row.ending == ".dll" else ["-fPIC", "-fvisibility=hidden"]
+    if row.ending == ".dll":
+        flags += ["-static-libgcc", "-Wl,--no-insert-timestamp"]
+    else:
+        flags += ["-fPIC", "-fvisibility=hidden"]
     source = folder / "sources" / f"fmi{number}.c"
     done = run_program([compiler, *flags, "-o", str(library), str(source)])
     if done.returncode:

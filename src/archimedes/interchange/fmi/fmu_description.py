@@ -7,6 +7,7 @@ scalars, so that both have the same table in C.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +17,15 @@ import numpy as np
 
 from archimedes.errors import UnitsError
 from archimedes.function.derivatives.sparse import SparsePattern
-from archimedes.graph.ops import INPUT
+from archimedes.graph.ops import CODES, INPUT
 from archimedes.graph.program import Graph
 from archimedes.interchange.fmi.fmu_model import FmuModel
 from archimedes.interchange.fmi.fmu_variables import Leaf, element_names
 from archimedes.physical_units import parse_unit
+
+_TO_FLOAT = CODES["f64"]
+#: From the warning to the user's line.
+_FRAMES = 10
 
 
 @dataclass(frozen=True)
@@ -238,9 +243,16 @@ class _Dependencies:
             columns += [where[name, k] for k in range(model.banks[name].size)]
         self.sets: dict[tuple[str, int], set[int]] = {}
 
+        #: References of integers that something else than a conversion to float reads.
+        counted: set[int] = set()
+
         def follow(function: Any, banks: Sequence[tuple[str, int]]) -> None:
             recording = Compiled(function).recording(*examples)
-            found = _reach(recording.graph)
+            graph, reference = recording.graph, dict(zip(recording.graph.inputs, columns))
+            for i in graph.live():
+                if graph.op[i] != _TO_FLOAT:
+                    counted.update(reference[j] for j in graph.operands(i) if j in reference)
+            found = _reach(graph)
             rows = [(bank, k) for bank, count in banks for k in range(count)]
             at = 0
             for out in recording.outs:
@@ -254,10 +266,18 @@ class _Dependencies:
 
         follow(model.derivative, [("dx", model.size)])
         if model.outputs:
-            sizes = [(f"y_{name}", size) for name, size in model.output_sizes.items() if size]
-            follow(lambda t, x, *a: tuple(model._output_banks(t, x, a).values()), sizes)
+            sizes = [(f"y_{name}", model.output_sizes[name]) for name in model.output_types]
+            follow(model.outputs_by_type, sizes)
         if model.events:
             follow(model.indicators, [("z", len(model.events))])
+        for leaf in (*model.input_branch.variables, *model.parameter_branch.variables):
+            if leaf.is_plain_int and where["integer", leaf.offset] not in counted:
+                warnings.warn(
+                    f"export_fmu: {leaf.path} = {leaf.value} is a Python int, so that it is an "
+                    "integer in the FMU and fractions cannot be set, but the model uses it as a "
+                    f"float: give {leaf.value}.0, or np.int64({leaf.value}) if it is an integer",
+                    stacklevel=_FRAMES,
+                )
 
 
 def _reach(graph: Graph) -> list[list[int]]:

@@ -235,8 +235,13 @@ class FmuModel:
         state, memory = self._split(x)
         return self.outputs_of(t, state, *memory, *self.rest(arrays))
 
-    def _output_banks(self, t: Any, x: Any, arrays: Sequence[Any]) -> dict[str, Any]:
-        """Return the outputs by type, the types that there are."""
+    @property
+    def output_types(self) -> tuple[str, ...]:
+        """The types that outputs have."""
+        return tuple(name for name in BANKS if self.output_sizes[name])
+
+    def outputs_by_type(self, t: Any, x: Any, *arrays: Any) -> tuple[Any, ...]:
+        """Return the outputs as one array for each of their types."""
         leaves, treedef = tree.flatten(self._outputs_at(t, x, arrays))
         if not self.output_branch.treedef.matches(treedef):
             raise CodegenError("export_fmu: outputs returns another structure while it is recorded")
@@ -246,7 +251,7 @@ class FmuModel:
             if known is not None:
                 flat = np.reshape(leaf, (-1,))
                 banks[known.type].append(np.asarray(flat).astype(dtypes[known.type]))
-        return {name: np.concatenate(parts) for name, parts in banks.items() if parts}
+        return tuple(np.concatenate(banks[name]) for name in self.output_types)
 
     def derivative(self, t: Any, x: Any, *arrays: Any) -> Any:
         """Return dx/dt of the continuous states."""
@@ -380,7 +385,7 @@ class FmuModel:
         arrays = ((real,) if self.banks["real"].size else ()) + others
         parts = [self.derivative(t, full, *arrays)]
         if self.outputs_of is not None and self.output_sizes["real"]:
-            parts.append(self._output_banks(t, full, arrays)["real"])
+            parts.append(self.outputs_by_type(t, full, *arrays)[0])
         if self.events:
             parts.append(self.indicators(t, full, *arrays))
         return np.concatenate(parts)

@@ -48,6 +48,8 @@ class Leaf:
     minimum: float | None = None
     maximum: float | None = None
     nominal: float | None = None
+    #: Whether it is an int of Python, where a float may have been meant.
+    is_plain_int: bool = False
 
     @property
     def size(self) -> int:
@@ -112,8 +114,14 @@ def branch_of(value: Any, root: str, banks: Banks, what: str) -> Branch:
     found: list[Leaf | None] = []
     for leaf, path, (name, detail) in zip(leaves, treedef.paths(what), details):
         if isinstance(leaf, (bool, str, bytes)) or callable(leaf):
-            found.append(None)
-            continue
+            if root == "y" and not isinstance(leaf, bool):
+                raise CodegenError(
+                    f"export_fmu: outputs returns a {type(leaf).__name__} as {path}: an output is "
+                    "a number or an array of numbers"
+                )
+            if root != "y":
+                found.append(None)
+                continue
         array = np.asarray(leaf)
         if array.dtype.kind not in TYPES:
             raise CodegenError(
@@ -123,11 +131,16 @@ def branch_of(value: Any, root: str, banks: Banks, what: str) -> Branch:
         if array.size == 0:
             found.append(None)
             continue
+        if array.dtype.kind == "f" and root != "y" and not np.all(np.isfinite(array)):
+            raise ValueError(
+                f"export_fmu: {path} is nan or infinite ({array}): a variable of an FMU starts "
+                "with a finite number"
+            )
         kind = TYPES[array.dtype.kind]
         offset = banks.add(kind, array)
-        found.append(
-            Leaf(name, path, kind, offset, array.shape, array.dtype, array, **vars(detail))
-        )
+        plain = type(leaf) is int
+        place = (name, path, kind, offset, array.shape, array.dtype, array)
+        found.append(Leaf(*place, **vars(detail), is_plain_int=plain))
     fixed = tuple(None if leaf else value for leaf, value in zip(found, leaves))
     return Branch(treedef, tuple(found), fixed)
 
@@ -164,12 +177,17 @@ def _describe(node: TreeDef, name: str, detail: _Details) -> Iterator[tuple[str,
 def join_name(name: str, label: str) -> str:
     """Return the structured name of a part: ``.pos``, ``['drag area']``, ``[0]``.
 
-    >>> join_name("x", ".pos"), join_name("p", "['drag area']"), join_name("u", "[0]")
-    ('x.pos', "p.'drag area'", 'u[1]')
+    >>> join_name("x", ".pos"), join_name("p", "['drag area']"), join_name("u[3]", "[0]")
+    ('x.pos', "p.'drag area'", 'u[3,1]')
     """
     if re.fullmatch(r"\[\d+\]", label):
-        return f"{name}[{int(label[1:-1]) + 1}]"
+        return add_index(name, str(int(label[1:-1]) + 1))
     return f"{name}.{quote_name(label_name(label))}"
+
+
+def add_index(name: str, index: str) -> str:
+    """Return the name of an element; the indices of nested lists are one list."""
+    return f"{name[:-1]},{index}]" if name.endswith("]") else f"{name}[{index}]"
 
 
 def quote_name(text: str) -> str:
@@ -198,7 +216,7 @@ def element_names(leaf_name: str, shape: Sequence[int]) -> list[str]:
     if not shape:
         return [leaf_name]
     indices = np.ndindex(*shape)
-    return [f"{leaf_name}[{','.join(str(k + 1) for k in index)}]" for index in indices]
+    return [add_index(leaf_name, ",".join(str(k + 1) for k in index)) for index in indices]
 
 
 def _field_details(cls: type) -> dict[str, _Details]:

@@ -391,6 +391,12 @@ static int solve_to(Instance *instance, double target, const char *function)
             break;
         }
         evaluate_attempt(data, run, &data->run[1 - data->current], stop);
+        if (data->run[1 - data->current].real[RUN_T] > target + 1e-6 * FIXED_STEP) {
+            /* A sample or the stop time drew the step beyond: it is made again, to the target. */
+            stop = target;
+            reach = target;
+            evaluate_attempt(data, run, &data->run[1 - data->current], stop);
+        }
         use_other_run(data);
         if (data->run[data->current].integer[RUN_ACCEPTED] != accepted &&
             data->run[data->current].integer[RUN_STATUS] >= 0) {
