@@ -8,6 +8,7 @@ offers itself.
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ from archimedes.simulate import Event, Sampled
 if TYPE_CHECKING:
     from archimedes.interchange.fmi.import_fmu import ImportedFmu
 
+_serials = itertools.count()
+
 
 class SharedInstance:
     """The instance behind `dynamics`, `outputs` and `events`.
@@ -42,7 +45,7 @@ class SharedInstance:
 
     def __init__(self, fmu: ImportedFmu, binary: FmuBinary) -> None:
         # The FMU holds this object: a reference back would keep both alive.
-        self.name, self.binary = fmu.name, binary
+        self.name, self.binary, self.serial = fmu.name, binary, next(_serials)
         self.has_derivatives = fmu.has_derivatives
         self.states, self.u = fmu._states, [v for v in fmu._inputs if v.type in FLOATS]
         self.y = [v for v in fmu._outputs if v.is_number]
@@ -57,6 +60,15 @@ class SharedInstance:
         self.knowns = fmu._references(fmu.description.states)
         self.rates = fmu._derivatives()
         self.sizes = {"derivatives": self.n, "outputs": sum(v.size for v in self.y)}
+
+    def __content__(self) -> tuple[int]:
+        return (self.serial,)
+
+    def free(self) -> None:
+        """Free the instance; another is made where one is needed again."""
+        with self.lock:
+            self.model.free()
+            self.history = []
 
     # ---- at run time ---------------------------------------------------------------------------
 
@@ -78,9 +90,9 @@ class SharedInstance:
         """Let an event happen, that of indicator k if it is one; return the states after it."""
         if self.history and self.history[-1][0] == t and np.array_equal(self.history[-1][3], x):
             return x  # another indicator of the same event
-        # An event in time may be found a rounding error too early.
+        # An event in time is located to rounding; FMUs compare with the time that they gave.
         due = self.model.next_time
-        at = max(t, due) if abs(due - t) <= 1e-12 * max(1.0, abs(t)) else t
+        at = due if k is None and abs(due - t) <= 1e-12 * max(1.0, abs(t)) else t
         moved = x
         if k is not None:
             at, moved = self.model.cross(k, at, x, u)
@@ -256,7 +268,7 @@ class SampledFmu:
     def __init__(
         self, fmu: ImportedFmu, binary: FmuBinary, inputs: Callable[..., Mapping[str, Any]] | None
     ) -> None:
-        self.name, self.inputs = fmu.name, inputs
+        self.name, self.inputs, self.serial = fmu.name, inputs, next(_serials)
         self.variables = {v.name: v for v in fmu._inputs if v.is_number}
         self.y = [v for v in fmu._outputs if v.is_number]
         self.model = SteppedModel(binary, fmu._start(), list(self.variables.values()))
@@ -267,6 +279,9 @@ class SampledFmu:
         }
         self.last: list[Any] = []
         self.lock = threading.RLock()
+
+    def __content__(self) -> tuple[Any, ...]:
+        return (self.serial, self.inputs)
 
     def step(self, names: tuple[str, ...], t: Any, *values: Any) -> list[np.ndarray]:
         """Go on to a sampling time, take the inputs there, and return the outputs."""

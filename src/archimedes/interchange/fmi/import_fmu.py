@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -57,6 +58,7 @@ __all__ = ["FmuError", "FmuVariable", "ImportedFmu", "NamedValues", "import_fmu"
 
 #: Communication steps in a span, where neither the user nor the FMU says how long they are.
 STEPS = 500
+_serials = itertools.count()
 
 
 def import_fmu(
@@ -177,10 +179,15 @@ class ImportedFmu:
         self._binary: FmuBinary | None = None
         self._host: SharedInstance | None = None
         self._lock = threading.Lock()
+        self._serial = next(_serials)
         variables = description.variables
         self._states = [variables[name] for name in description.states]
         self._outputs = [variables[name] for name in description.outputs]
         self._inputs = description.named("input")
+
+    def __content__(self) -> tuple[int]:
+        # It never changes for those who call it; a recording holds on to the one that it called.
+        return (self._serial,)
 
     # ---- what it is ----------------------------------------------------------------------------
 
@@ -247,8 +254,7 @@ class ImportedFmu:
     def close(self) -> None:
         """Free the instance that `dynamics`, `outputs`, `events` and `sampled` have made."""
         if self._host is not None:
-            self._host.model.free()
-            self._host = None
+            self._host.free()
 
     # ---- the binary ----------------------------------------------------------------------------
 
