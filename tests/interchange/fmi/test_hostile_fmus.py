@@ -85,6 +85,12 @@ def test_a_name_cut_by_a_nul(path):
     refused(path, "has characters that no file should have")
 
 
+def test_a_name_that_is_no_text(path):
+    archive_with(path, "resources/\N{GREEK SMALL LETTER PI}")
+    path.write_bytes(path.read_bytes().replace("\N{GREEK SMALL LETTER PI}".encode(), b"\xff\xff"))
+    refused(path, "it has names that are no text")
+
+
 def test_a_very_long_name(path):
     refused(archive_with(path, "a/" * 2000 + "b"), "a name of 4001 characters; at most 1000")
 

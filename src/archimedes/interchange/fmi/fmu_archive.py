@@ -92,8 +92,10 @@ class FmuArchive:
     def _open(self) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(self.path)
+        except UnicodeDecodeError:
+            raise self.error("not an FMU: it has names that are no text") from None
         except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
-            raise self.error(f"not a zip archive, so no FMU ({error})") from None
+            raise self.error(f"not a zip archive, so no FMU ({_short(error)})") from None
 
     def _chunks(self, archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
         """Yield the content of a file; no more of it than the table says."""
@@ -105,8 +107,14 @@ class FmuArchive:
                     if count > info.file_size:
                         raise self.error(f"{name} is longer than its {info.file_size} bytes")
                     yield chunk
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise self.error(f"{name} is damaged: {error}") from None
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            NotImplementedError,
+            UnicodeDecodeError,
+        ) as error:
+            raise self.error(f"{name} is damaged: {_short(error)}") from None
         if count != info.file_size:
             raise self.error(f"{name} ends after {count} of {info.file_size} bytes")
 
@@ -188,3 +196,9 @@ class FmuArchive:
                 if parent in seen and not seen[parent].endswith("/"):
                     raise self.error(f"{seen[parent]!r} is a file and the folder of {name!r}")
                 parent = parent.rpartition("/")[0]
+
+
+def _short(error: Exception) -> str:
+    """Return a message that may quote the file, cut to a line."""
+    text = str(error)
+    return text if len(text) <= 200 else f"{text[:200]} ..."
