@@ -150,6 +150,9 @@ class Program(LeafFunction):
         dtypes = [DTYPES[out.spec.code] for out in outs]
         self._results = [ArrayKind(out.shape, dtype) for out, dtype in zip(outs, dtypes)]
 
+    def __repr__(self) -> str:
+        return self.program.name
+
     def __call__(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the results."""
         return list(self.program(tuple(leaves)))
@@ -207,6 +210,9 @@ class Mapped(LeafFunction):
         self.inner, self.batched, self.summed = inner, batched, summed
         program = inner.program if isinstance(inner, Program) else compile(_on_tuples(inner))
         self._run = vmap(program, in_axes=(tuple(0 if many else None for many in batched),))
+
+    def __repr__(self) -> str:
+        return f"vmap_{self.inner!r}"
 
     def __call__(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the results."""

@@ -36,6 +36,14 @@ class EnvironmentState:
         Steps since the last reset.
     over : bool
         Whether the episode has ended.
+
+    Examples
+    --------
+    >>> import archimedes as arc
+    >>> from archimedes.interchange.environments import pendulum
+    >>> state, _ = pendulum().reset(arc.random.key(0))
+    >>> int(state.steps), bool(state.over), state.x.shape
+    (0, False, (2,))
     """
 
     x: Tree
@@ -62,6 +70,16 @@ class Transition:
         Whether the model returned nan or infinity, which ends the episode.
     final_observation : array
         Observation after the step and before a reset.
+
+    Examples
+    --------
+    >>> import archimedes as arc
+    >>> from archimedes.interchange.environments import cart_pole
+    >>> cart = cart_pole()
+    >>> state, _ = cart.reset(arc.random.key(0))
+    >>> state, result = cart.step(state, 1)
+    >>> float(result.reward), bool(result.terminated), result.observation.dtype
+    (1.0, False, dtype('float32'))
     """
 
     observation: Array
