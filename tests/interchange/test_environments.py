@@ -149,8 +149,11 @@ def test_seeds_are_reproducible_and_independent():
     assert np.array_equal(first[0], environment.to_gymnasium().reset(seed=7)[0])
     following = few.reset()[0]
     assert not np.isin(following, first).any()
+    assert not np.isin(few.reset()[0], following).any()
     few.reset(seed=7)
     assert np.array_equal(few.reset()[0], following), "what follows a seed belongs to it"
+    few.reset(seed=8)
+    assert not np.isin(few.reset()[0], following).any()
     drawn = np.concatenate([many.reset(seed=seed)[0][:, 0] for seed in (0, 1, 2, 3)])
     assert len(np.unique(drawn)) == 200, "neighbouring seeds share nothing"
     # Uniform between 0 and 1: mean and standard deviation within four standard errors.

@@ -82,6 +82,20 @@ def test_transformations_agree(functions):
     np.testing.assert_allclose(pushed, push(ROWS[1]), rtol=1e-14)
 
 
+def test_results_without_derivatives_between_others():
+    g = to_jax(lambda x, n, y: (np.sum(x > 0.0), x**2 * y, n + 1, np.sum(x**3) * y))
+    x, y = jnp.array([0.3, -1.2, 0.8]), jnp.array(2.0)
+
+    def total(x, y):
+        _, square, _, cube = g(x, 4, y)
+        return 2.0 * square.sum() + cube
+
+    want = 2.0 * (4.0 * x + 3.0 * x**2), 2.0 * (x**2).sum() + (x**3).sum()
+    for got in (jax.grad(total, argnums=(0, 1))(x, y), jax.jacfwd(total, argnums=(0, 1))(x, y)):
+        np.testing.assert_allclose(got[0], want[0], rtol=1e-14)
+        np.testing.assert_allclose(got[1], want[1], rtol=1e-14)
+
+
 def test_inside_loops():
     step = to_jax(lambda x: x - 0.1 * np.sin(x))
 

@@ -78,6 +78,17 @@ def test_transformations_agree(mapped):
         torch.testing.assert_close(got, want, rtol=1e-12, atol=1e-14)
 
 
+def test_results_without_derivatives_between_others():
+    f = to_torch(lambda x: (np.sum(x > 0.0), x**2, x > 0.5, np.sum(x**3)))
+    x = torch.tensor([0.3, -1.2, 0.8], dtype=torch.float64, requires_grad=True)
+    _, square, _, cube = f(x)
+    (slope,) = torch.autograd.grad(2.0 * square.sum() + cube, x)
+    torch.testing.assert_close(slope, 4.0 * x + 3.0 * x**2, rtol=1e-14, atol=0.0)
+    out, push = torch.func.jvp(lambda x: f(x)[1::2], (x,), (torch.ones(3).double(),))
+    torch.testing.assert_close(push[1], torch.sum(3.0 * x**2), rtol=1e-14, atol=0.0)
+    torch.testing.assert_close(out[1], torch.sum(x**3), rtol=1e-14, atol=0.0)
+
+
 def test_shared_arguments_get_the_sum_over_the_batch(mapped):
     a, b = SHARED["a"].clone().requires_grad_(), SHARED["b"].clone().requires_grad_()
     (ga, gb) = torch.autograd.grad(mapped[1](ROWS, {"a": a, "b": b})[0].sum(), (a, b))
