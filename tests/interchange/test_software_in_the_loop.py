@@ -435,6 +435,20 @@ def test_px4_while_it_starts(mavlink, drone):
     assert px4.exchange.end().success
 
 
+@pytest.mark.long
+def test_px4_may_leave_out_an_answer_but_not_all(mavlink, drone):
+    """After a second time goes on without; after the time-out the autopilot is lost."""
+    px4 = Px4(mavlink, SoftwareInTheLoop(drone, port=0), 1.0, timeout=1.5)
+    assert px4.sensors()["HIL_SENSOR"].time_usec == 1
+    assert px4.sensors()["HIL_SENSOR"].time_usec == 4001  # the first was not answered
+    px4.send(px4.controls(1, [0.9] * 16))  # late
+    px4.send(px4.controls(4001, [0.5] * 16))
+    assert px4.sensors()["HIL_SENSOR"].time_usec == 8001
+    traj = px4.exchange.end()
+    assert traj.status == -1 and "no message of the autopilot for 1.5 s" in traj.message
+    assert traj.stats["unanswered"] == 3 and np.all(traj.u.speeds[3:] == 500.0)
+
+
 def test_px4_garbage_strangers_and_old_controls(mavlink, drone):
     px4 = Px4(mavlink, SoftwareInTheLoop(drone, port=0), 3 / 250)
     px4.sensors()

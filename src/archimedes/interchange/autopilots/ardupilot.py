@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.interchange.autopilots.commands import CHANNELS
-from archimedes.interchange.autopilots.links import AutopilotLost, DatagramLink
+from archimedes.interchange.autopilots.links import AutopilotLost, Command, DatagramLink
 
-__all__ = ["ArduPilotLink", "Command", "decode_servos", "encode_state"]
+__all__ = ["ArduPilotLink", "decode_servos", "encode_state"]
 
 #: Packets by their first number: 16 or 32 channels.
 PACKETS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
@@ -27,15 +27,6 @@ PACKETS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 RATES = (10, 20000)
 #: A count that is older by more than this is that of an autopilot that was restarted.
 OLDER = 100
-
-
-class Command(NamedTuple):
-    """What the autopilot asks for: its channels, whether it is armed, how long they hold."""
-
-    channels: np.ndarray
-    armed: bool | None = None
-    dt: float | None = None
-    restarted: bool = False
 
 
 class Servos(NamedTuple):

@@ -6,11 +6,13 @@ import errno
 import socket
 import time
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from archimedes.errors import ArchimedesError
 
-__all__ = ["AutopilotLost", "DatagramLink", "StreamLink"]
+__all__ = ["AutopilotLost", "Command", "DatagramLink", "StreamLink"]
 
 #: No message of the protocols is longer.
 LARGEST = 65535
@@ -18,6 +20,15 @@ LARGEST = 65535
 SILENCE = 1.0
 #: How many messages of strangers are read in a row, so that they cannot stop the loop.
 MOST = 1000
+
+
+class Command(NamedTuple):
+    """What the autopilot asks for: its channels, whether it is armed, how long they hold."""
+
+    channels: np.ndarray
+    armed: bool | None = None
+    dt: float | None = None
+    restarted: bool = False
 
 
 class AutopilotLost(ArchimedesError):

@@ -14,9 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.interchange.autopilots.ardupilot import Command
 from archimedes.interchange.autopilots.commands import CHANNELS
-from archimedes.interchange.autopilots.links import AutopilotLost, DatagramLink, StreamLink
+from archimedes.interchange.autopilots.links import (
+    AutopilotLost,
+    Command,
+    DatagramLink,
+    StreamLink,
+)
 from archimedes.simulate.trajectory.exports import require
 
 __all__ = ["Px4Link"]
@@ -27,6 +31,10 @@ INERTIAL, MAGNETIC, STATIC, IMPACT = 0x3F, 0x1C0, 0x1A00, 0x400
 ARMED, LOCKSTEP = 128, 1
 #: How often an autopilot is called that does not answer yet, in s.
 CALL = 0.1
+#: How long an answer is waited for before time goes on without, in s: PX4 may leave one out.
+PATIENCE = 1.0
+#: How long an autopilot may say nothing at all before its first controls, in s.
+STARTING = 30.0
 GRAVITY = 9.80665
 
 
@@ -115,7 +123,7 @@ class Px4Link:
                 "HIL_ACTUATOR_CONTROLS are 0): build it so, or give lockstep=False"
             )
         now = stamp(t - self.dt)
-        data = self._sensors(t, now, readings, slow, fix)
+        data = self._sensors(now, readings, slow, fix)
         self.link.send(data)
         if not wait:
             for _ in range(1000):  # what has come since
@@ -125,13 +133,12 @@ class Px4Link:
                 raise AutopilotLost(f"no message of the autopilot for {self.timeout:g} s")
         else:
             start = time.monotonic()
-            patience = self.timeout if started else self.dt
+            patience = min(self.timeout, PATIENCE) if started else self.dt
             resend = start + self.retry
             while self.time < now - 1 or self.time <= before:
                 left = start + patience - time.monotonic()
                 if left <= 0.0:
-                    if started:
-                        raise AutopilotLost(f"no controls for {self.timeout:g} s")
+                    self.counts["unanswered"] += started
                     break
                 if not self.link.datagrams:
                     self._poll(left)
@@ -141,8 +148,9 @@ class Px4Link:
                     self.link.send(data)
                     self.counts["resent"] += 1
                     resend = time.monotonic() + self.retry
-            if not started and self.link.silent > max(self.timeout, 30.0):
-                raise AutopilotLost("the autopilot is connected, but says nothing")
+            limit = self.timeout if started else max(self.timeout, STARTING)
+            if self.link.silent > limit:
+                raise AutopilotLost(f"no message of the autopilot for {limit:g} s")
         return self.latest or Command(np.zeros(CHANNELS), False, self.dt)
 
     def finish(self, t: float, readings: Any) -> None:
@@ -212,7 +220,7 @@ class Px4Link:
             m.MAV_TYPE_GENERIC, m.MAV_AUTOPILOT_INVALID, 0, 0, m.MAV_STATE_ACTIVE, 3
         )
 
-    def _sensors(self, t: float, now: int, r: Any, slow: Any, fix: Any) -> bytes:
+    def _sensors(self, now: int, r: Any, slow: Any, fix: Any) -> bytes:
         """Return the messages of one time."""
         m, messages = self.mavlink, []
         if (now - 1) % 1_000_000 < 1e6 * self.dt:

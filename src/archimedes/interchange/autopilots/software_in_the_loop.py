@@ -12,9 +12,9 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.checks import as_finite, check_choice, check_positive, check_whole
-from archimedes.interchange.autopilots.ardupilot import ArduPilotLink, Command
+from archimedes.interchange.autopilots.ardupilot import ArduPilotLink
 from archimedes.interchange.autopilots.commands import CHANNELS, commands_for
-from archimedes.interchange.autopilots.links import AutopilotLost, DatagramLink, StreamLink
+from archimedes.interchange.autopilots.links import AutopilotLost, Command, DatagramLink, StreamLink
 from archimedes.interchange.autopilots.plant import Plant, Sensors
 from archimedes.interchange.autopilots.px4 import Px4Link
 from archimedes.simulate import Trajectory
