@@ -221,7 +221,7 @@ def test_a_cycle_and_missing_inputs():
             model([node("MatMul", ["x", "w"])], [X], [Y], [("w", np.ones((3, 2), "f4"))]),
             "do not fit",
         ),
-        (model([node("Add", ["x", "w"])], [X], [Y], [("w", np.ones(2))]), "do not fit"),
+        (model([node("Add", ["x", "w"])], [X], [Y], [("w", np.ones(2))]), "must have one type"),
         (model([node("Transpose", ["x"], perm=[0, 5])], [X], [Y]), "do not fit|cannot be computed"),
         (model([node("Softmax", ["x"], axis=7)], [X], [Y]), "axis"),
         (
@@ -373,18 +373,26 @@ def test_all_arrays_together_have_a_limit():
         (node("Conv", ["x", "w"], dilations=[2**40, 1]), "covers|fit|elements"),
         (node("MaxPool", ["x"], kernel_shape=[9, 9]), "covers|fit|length"),
         (node("AveragePool", ["x"], kernel_shape=[-1, 2]), "kernel|fit|length"),
-        (node("DepthToSpace", ["x"], blocksize=0), "blocksize|fit"),
+        (node("DepthToSpace", ["x"], blocksize=0), "channels in blocks of 0"),
         (node("SpaceToDepth", ["x"], blocksize=3), "blocks|fit"),
         (node("LRN", ["x"], size=0), "size"),
         (node("Flatten", ["x"], axis=9), "axis|fit"),
         (node("Squeeze", ["x", "two"]), "fit|computed"),
         (node("Split", ["x", "two"], ["y"], axis=2), "parts of lengths|fit"),
         (node("Slice", ["x", "two", "two", "two", "zero"]), "step|fit"),
+        (node("LayerNormalization", ["x", "w"], axis=2**40), "axis 1099511627776"),
+        (node("GatherND", ["x", "two"], batch_dims=2**40), "computed|axes|elements"),
+        (node("Resize", ["x", "", "", "none"], mode="cubic"), "resized to 0"),
     ],
     ids=lambda v: getattr(v, "op_type", ""),
 )
 def test_attributes_without_meaning(bad, message):
-    constants = [("w", np.ones((1, 1, 2, 2), "f4")), ("two", [2]), ("zero", [0])]
+    constants = [
+        ("w", np.ones((1, 1, 2, 2), "f4")),
+        ("two", [2]),
+        ("zero", [0]),
+        ("none", [1, 1, 0, 4]),
+    ]
     out = Y if bad.op_type == "Flatten" else IMAGE_OUT
     refused(model([bad], [IMAGE], [out], constants), message, np.ones((1, 1, 4, 4), np.float32))
 

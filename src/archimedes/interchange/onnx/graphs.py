@@ -9,6 +9,7 @@ import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.errors import ArchimedesError
+from archimedes.interchange.onnx.element_types import output_types
 from archimedes.interchange.onnx.ops.lookup import operator
 from archimedes.interchange.onnx.reading import STANDARD
 from archimedes.interchange.onnx.tensors import (
@@ -34,8 +35,9 @@ class Node:
     ----------
     proto : onnx.NodeProto
         The node.
-    version : int
-        The version in which its operator last changed.
+    schema : onnx.defs.OpSchema
+        What its operator takes and gives, in the version of the file. ``version`` is the one in
+        which it last changed.
     types : mapping
         Names of ONNX types by names of values.
     graphs : mapping
@@ -43,14 +45,16 @@ class Node:
     """
 
     def __init__(
-        self, proto: Any, version: int, types: Mapping[str, str], graphs: Mapping[str, Graph]
+        self, proto: Any, schema: Any, types: Mapping[str, str], graphs: Mapping[str, Graph]
     ) -> None:
-        self.op, self.name, self.version = str(proto.op_type), str(proto.name), version
+        self.op, self.name = str(proto.op_type), str(proto.name)
+        self.version = int(schema.since_version)
         self.inputs, self.outputs = tuple(proto.input), tuple(proto.output)
         self.input_types = tuple(types.get(name, "") for name in self.inputs)
-        self.output_types = tuple(types.get(name, "") for name in self.outputs)
         self.graphs = graphs
         self.label = f"node {self.name!r} ({self.op})" if self.name else f"a node {self.op}"
+        inner = {name: graph.output_types for name, graph in graphs.items()}
+        self.output_types = tuple(output_types(proto, self.label, types, schema, inner))
         self.attributes = {a.name: self._attribute(a) for a in proto.attribute}
 
     def _attribute(self, proto: Any) -> Any:
@@ -147,11 +151,19 @@ class Graph:
         Version of the operators.
     outer_types : mapping
         Names of ONNX types of the values around a subgraph.
+    given_types : sequence of str, optional
+        Types of the inputs, where a subgraph does not state them.
     """
 
-    def __init__(self, proto: Any, version: int, outer_types: Mapping[str, str]) -> None:
-        self.types = dict(outer_types)
-        for one in (*proto.input, *proto.output, *proto.value_info):
+    def __init__(
+        self,
+        proto: Any,
+        version: int,
+        outer_types: Mapping[str, str],
+        given_types: Sequence[str] = (),
+    ) -> None:
+        self.types = {**outer_types, **dict(zip((one.name for one in proto.input), given_types))}
+        for one in (*proto.output, *proto.input):
             kind = one.type.WhichOneof("value")
             if kind == "tensor_type" and one.type.tensor_type.elem_type:
                 self.types[one.name] = type_name(one.type.tensor_type.elem_type)
@@ -169,24 +181,35 @@ class Graph:
         self.inputs = tuple(one.name for one in proto.input if one.name not in self.constants)
         self.outputs = tuple(one.name for one in proto.output)
         self.steps = [self._step(node, version) for node in proto.node]
+        self.output_types = tuple(self.types.get(name, "") for name in self.outputs)
         self._plan_deletions()
 
     def _step(self, proto: Any, version: int) -> tuple[Node, Callable[..., Any]]:
         from onnx.defs import SchemaError, get_schema
 
-        graphs = {
-            a.name: Graph(a.g, version, self.types) for a in proto.attribute if a.HasField("g")
-        }
         try:
-            since = get_schema(proto.op_type, version, "").since_version
+            schema = get_schema(proto.op_type, version, "")
         except SchemaError:
             raise OnnxError(
                 f"from_onnx: operator {proto.op_type!r} does not exist in version {version} of ONNX"
             ) from None
-        node = Node(proto, since, self.types, graphs)
         if proto.domain not in STANDARD:
-            raise node.error(f"operators of domain {proto.domain!r} are not known")
-        function = operator(node)
+            raise OnnxError(
+                f"from_onnx: node {proto.name!r} ({proto.op_type}): operators of domain "
+                f"{proto.domain!r} are not known"
+            )
+        given = [self.types.get(name, "") for name in proto.input]
+        if proto.op_type == "Loop":
+            given = ["INT64", "BOOL", *given[2:]]
+        graphs = {
+            a.name: Graph(a.g, version, self.types, given)
+            for a in proto.attribute
+            if a.HasField("g")
+        }
+        function = operator(proto)
+        node = Node(proto, schema, self.types, graphs)
+        for name, kind in zip(node.outputs, node.output_types):
+            self.types[name] = kind
         for name, kind in zip(node.outputs, node.output_types):
             if name and kind:
                 dtype_of(kind, f"from_onnx: {node.label}: output {name!r}")
@@ -224,7 +247,7 @@ class Graph:
                 results = self._call(node, function, known)
             except OnnxError:
                 raise
-            except (ValueError, IndexError, TypeError, KeyError, OverflowError) as error:
+            except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
                 if isinstance(error, ArchimedesError):
                     error.add_note(f"from_onnx: this is {node.label}")
                     raise

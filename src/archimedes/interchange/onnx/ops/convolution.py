@@ -34,7 +34,7 @@ class Window:
     def __init__(self, node: Any, sizes: Any, kernel: Any) -> None:
         self.sizes, self.kernel = tuple(map(int, sizes)), tuple(map(int, kernel))
         n = len(self.sizes)
-        if not 0 < n <= _MAX_AXES or len(self.kernel) != n:
+        if not 0 < n <= _MAX_AXES or len(self.kernel) != n or min(self.kernel) < 1:
             raise node.error(f"a kernel of shape {self.kernel} over axes of lengths {self.sizes}")
         self.strides = self._positive(node, "strides", n)
         self.dilations = self._positive(node, "dilations", n)

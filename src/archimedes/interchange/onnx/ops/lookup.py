@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from archimedes.interchange.onnx.ops.table import OPERATORS
+from archimedes.interchange.onnx.tensors import OnnxError
 
 #: The files that have operators.
 KINDS = (
@@ -31,13 +32,13 @@ def operators() -> dict[str, Callable[..., Any]]:
     return OPERATORS
 
 
-def operator(node: Any) -> Callable[..., Any]:
+def operator(proto: Any) -> Callable[..., Any]:
     """Return the function of a node's operator."""
     table = operators()
-    if node.op not in table:
-        raise node.error(
-            f'operator {node.op!r} is not among the {len(table)} that are known (the page "From '
-            'ONNX in ten minutes" lists them). Export the network without it, or compute this '
-            "part in NumPy, before or after the network"
+    if proto.op_type not in table:
+        raise OnnxError(
+            f"from_onnx: node {proto.name!r}: operator {proto.op_type!r} is not among the "
+            f'{len(table)} that are known (the page "From ONNX in ten minutes" lists them). Export '
+            "the network without it, or compute this part in NumPy, before or after the network"
         )
-    return table[node.op]
+    return table[proto.op_type]

@@ -28,8 +28,10 @@ def _source(node: Any, mode: str, length: int, out: int, scale: float) -> Any:
     raise node.error(f"coordinate_transformation_mode={mode!r} is not known")
 
 
-def _nearest(node: Any, place: Any, length: int) -> Any:
+def _nearest(node: Any, place: Any, length: int, scale: float) -> Any:
     how = node.get("nearest_mode", "round_prefer_floor")
+    if node.version < 11:  # whose nearest element is the one above in smaller images
+        how = "ceil" if scale < 1.0 else "floor"
     if how == "round_prefer_floor":
         index = np.ceil(place - 0.5)
     elif how == "round_prefer_ceil":
@@ -85,9 +87,11 @@ def _resize(node: Any, x: Any, scales: Any, sizes: Any, axes: Any, mode: str, pl
     for k, length, out, scale in zip(axes, lengths, sizes, factors):
         if out == length and scale == 1.0:
             continue
+        if min(out, length) < 1:
+            raise node.error(f"an axis of {length} elements resized to {out}")
         where = _source(node, place, length, out, scale)
         if mode == "nearest":
-            x = np.take(x, _nearest(node, where, length), axis=k)
+            x = np.take(x, _nearest(node, where, length, scale), axis=k)
             continue
         node.limit((out, length))
         matrix = _weights(node, mode, where, length, scale).astype(x.dtype)
@@ -113,8 +117,6 @@ def resize(node: Any, x: Any, *rest: Any) -> Any:
         sizes = node.integers(sizes, "sizes") or None
     if scales is None and sizes is None:
         raise node.error("neither scales nor sizes")
-    if node.version < 11 and mode == "nearest":
-        node.attributes.setdefault("nearest_mode", "floor")
     return _resize(node, x, scales, sizes, node.get("axes"), mode, place)
 
 
@@ -122,5 +124,4 @@ def resize(node: Any, x: Any, *rest: Any) -> Any:
 def upsample(node: Any, x: Any, scales: Any = None) -> Any:
     """Return a larger image, as old versions have it."""
     factors = node.get("scales") if scales is None else node.concrete(scales, "scales").reshape(-1)
-    node.attributes.setdefault("nearest_mode", "floor")
     return _resize(node, x, factors, None, None, node.get("mode", "nearest"), "asymmetric")
