@@ -281,6 +281,7 @@ def decay(t, x):
         ({"func": lambda t, x: -x}, "a lambda has no name for the model"),
         ({"x0": np.array([np.nan])}, "x0 is nan or infinite"),
         ({"func": lambda t, x, p: p * x, "name": "f", "parameters": np.inf}, "parameters is nan"),
+        ({"outputs": lambda t, x: {"it's": x, "it_s": x}}, "called y.it_s"),
         ({"outputs": lambda t, x: None}, "outputs returned None"),
         ({"outputs": lambda t, x: "text"}, "outputs returns a str"),
         ({"func": lambda t, x: arc.callback(np.sin, x, x), "name": "f"}, "arc.callback"),
@@ -474,6 +475,23 @@ def test_one_step_of_variable_steps_has_the_bits_of_solve_ode(tmp_path, method):
     assert at_once["x"][-1].tolist() == solve.x[-1].tolist()
     often = fmpy.simulate_fmu(str(fmu.path), stop_time=5.0, output_interval=0.1)
     np.testing.assert_allclose(often["x"][-1], solve.x[-1], atol=1e-6)
+
+
+@pytest.mark.long
+def test_variable_steps_begin_again_where_inputs_change(tmp_path):
+    def follow(t, x, u):
+        return np.array([x[1], 20.0 * (u - x[0]) - x[1]])
+
+    fmu = arc.export_fmu(
+        follow, tmp_path / "f.fmu", X0, inputs=0.0, dt=None, method="tsit5", rtol=1e-8, atol=1e-8
+    )
+    times = np.array([0.0, 0.5, 1.0])
+    given = np.array(list(zip(times, [0.0, 5.0, -5.0])), [("time", float), ("u", float)])
+    rows = fmpy.simulate_fmu(str(fmu.path), stop_time=1.5, output_interval=0.5, input=given)
+    # FMPy interpolates between the rows, and the FMU holds what it was given at the start.
+    held = arc.InputSeries([0.0, 0.5, 1.0], np.array([0.0, 5.0, -5.0]))
+    exact = arc.solve_ode(follow, (0.0, 1.5), X0, inputs=held, t_eval=[0.5, 1.0, 1.5], rtol=1e-12)
+    np.testing.assert_allclose(rows["x[1]"][1:], exact.x[:, 0], atol=1e-6)
 
 
 @pytest.mark.long

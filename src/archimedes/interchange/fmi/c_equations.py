@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,27 @@ from archimedes.embedded.c_text import block_comment
 from archimedes.embedded.preparation import Options, as_compiled, prepare
 from archimedes.graph.dtypes import B8, F64, I64
 from archimedes.interchange.fmi.fmu_description import Description, Variable
-from archimedes.interchange.fmi.fmu_model import FmuModel, Kernel
+from archimedes.interchange.fmi.fmu_model import FmuModel
 from archimedes.version import __version__
 
 _TYPES = scalars(float, int)
 _CODES = {"real": F64, "integer": I64, "boolean": B8}
 #: Solvers that choose their steps are loops without a known end.
 _OPTIONS = Options(adaptive=True, max_iterations=2**63, nonfinite=True)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function that becomes C: its arguments with their C expressions, and those it writes to.
+
+    ``parameters`` are those of the C function around it.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    inputs: tuple[tuple[str, Any], ...]
+    outputs: tuple[str, ...]
+    parameters: str = "Data *data"
 
 
 def make_kernels(model: FmuModel, description: Description) -> Iterator[Kernel]:

@@ -25,11 +25,11 @@ _CATEGORIES = {
 }
 
 
-def model_description(description: Description) -> str:
-    """Return the text of ``modelDescription.xml``."""
+def model_description(description: Description, sources: bool = True) -> str:
+    """Return the text of ``modelDescription.xml``; that of FMI 2 lists the sources."""
     root = _root(description)
     _add_interfaces(root, description)
-    if description.version == "2.0":
+    if description.version == "2.0" and sources:
         _add_source_files(root)
     _add_units(root, description)
     categories = SubElement(root, "LogCategories")
@@ -68,10 +68,10 @@ def build_description(description: Description) -> str:
 def _root(d: Description) -> Element:
     root = Element("fmiModelDescription")
     root.set("fmiVersion", d.version)
-    root.set("modelName", d.name)
+    root.set("modelName", _clean(d.name))
     root.set("guid" if d.version == "2.0" else "instantiationToken", d.token)
     if d.summary:
-        root.set("description", d.summary)
+        root.set("description", _clean(d.summary))
     root.set("generationTool", _TOOL)
     root.set("variableNamingConvention", "structured")
     if d.version == "2.0":
@@ -134,7 +134,7 @@ def _add_units(root: Element, d: Description) -> None:
         return
     definitions = SubElement(root, "UnitDefinitions")
     for name in names:
-        unit = SubElement(definitions, "Unit", name=name)
+        unit = SubElement(definitions, "Unit", name=_clean(name))
         base = _base_unit(name)
         if base is not None:
             SubElement(unit, "BaseUnit", base)
@@ -169,7 +169,7 @@ def _base_unit(name: str) -> dict[str, str] | None:
 def _common(v: Variable, name: str, reference: int) -> dict[str, str]:
     found = {"name": name, "valueReference": str(reference)}
     if v.description:
-        found["description"] = v.description
+        found["description"] = _clean(v.description)
     found |= {"causality": v.causality, "variability": v.variability}
     # FMI gives these no choice.
     if v.initial is not None and v.causality != "input":
@@ -180,7 +180,7 @@ def _common(v: Variable, name: str, reference: int) -> dict[str, str]:
 def _limits(v: Variable) -> dict[str, str]:
     found = {}
     if v.type == "real" and v.units:
-        found["unit"] = v.units
+        found["unit"] = _clean(v.units)
     if v.type != "boolean":
         number = _number if v.type == "real" else lambda value: str(int(value))
         if v.minimum is not None:
@@ -228,7 +228,7 @@ def _add_variables_3(root: Element, d: Description) -> None:
             "shiftDecimal": _number(clock.shift),
         }
         if clock.description:
-            attributes["description"] = clock.description
+            attributes["description"] = _clean(clock.description)
         SubElement(variables, "Clock", attributes)
 
 
@@ -320,6 +320,11 @@ def _allowed(d: Description, initial: bool) -> set[int]:
 
 def _number(value: float) -> str:
     return repr(float(value))
+
+
+def _clean(text: str) -> str:
+    """Return text as one line of what XML can hold."""
+    return "".join(char for char in " ".join(text.split()) if char.isprintable())
 
 
 def _truth(value: Any) -> str:

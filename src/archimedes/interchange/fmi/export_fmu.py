@@ -362,9 +362,7 @@ def _source_files(model: FmuModel, description: Description) -> dict[str, str]:
 def _write_folder(
     folder: Path, files: dict[str, str], description: Description, sources: bool
 ) -> None:
-    text = model_description(description)
-    if not sources:
-        text = text.replace('<SourceFiles>\n      <File name="fmi2.c" />\n    </SourceFiles>', "")
+    text = model_description(description, sources)
     (folder / "modelDescription.xml").write_text(text, encoding="utf-8", newline="\n")
     (folder / "sources").mkdir()
     for name, content in files.items():

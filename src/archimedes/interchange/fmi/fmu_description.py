@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.errors import UnitsError
+from archimedes.errors import CodegenError, UnitsError
 from archimedes.function.derivatives.sparse import SparsePattern
 from archimedes.graph.ops import CODES, INPUT
 from archimedes.graph.program import Graph
@@ -97,6 +97,7 @@ class Description:
         self.settings_dt = model.settings.dt
         self.tolerance = float(options.rtol)
         self.variables: list[Variable] = []
+        self._names: set[str] = set()
         self._count = 0
         self._add_variables()
         self.clocks = self._clocks() if "se" in kinds else []
@@ -105,6 +106,12 @@ class Description:
 
     def _add(self, **fields: Any) -> Variable:
         variable = Variable(reference=self._count, **fields)
+        if variable.name in self._names:
+            raise CodegenError(
+                f"export_fmu: two variables would be called {variable.name}: rename one of the "
+                "fields or keys"
+            )
+        self._names.add(variable.name)
         self.variables.append(variable)
         self._count += variable.size
         return variable

@@ -35,20 +35,6 @@ BANKS = ("real", "integer", "boolean")
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A function that becomes C: its arguments with their C expressions, and those it writes to.
-
-    ``parameters`` are those of the C function around it.
-    """
-
-    name: str
-    function: Callable[..., Any]
-    inputs: tuple[tuple[str, Any], ...]
-    outputs: tuple[str, ...]
-    parameters: str = "Data *data"
-
-
-@dataclass(frozen=True)
 class Settings:
     """How an FMU solves: the options of a solve, checked."""
 
