@@ -11,6 +11,7 @@ import pytest
 import archimedes as arc
 from archimedes.interchange import environments as envs
 
+from ..cuda import fake_cupy
 from ..optional_packages import import_or_skip
 
 gymnasium = import_or_skip("gymnasium")
@@ -270,6 +271,23 @@ def test_mistakes():
         make().to_gymnasium_vector(2, autoreset="never")
     with pytest.raises(RuntimeError, match=r"call reset\(\) before step\(\)"):
         make().to_gymnasium().step(np.zeros(1))
+
+
+@pytest.mark.long
+def test_a_gpu_gives_the_same_bits():
+    """On an emulated device: states, actions and results stay there, resets included."""
+    with fake_cupy.installed() as cupy:
+        environment = leaving()
+        states, _ = arc.vmap(environment.reset)(arc.random.split(arc.random.key(2), 6))
+        step = arc.vmap(environment.compiled_step("same_step"))
+        there, ends = arc.tree.map(cupy.asarray, states), 0
+        for action in np.random.default_rng(0).uniform(-1.0, 1.0, (12, 6, 1)):
+            states, want = step(states, action)
+            there, got = step(there, cupy.asarray(action))
+            for x, y in zip(arc.tree.leaves((there, got)), arc.tree.leaves((states, want))):
+                assert isinstance(x, cupy.ndarray) and x.get().tobytes() == y.tobytes()
+            ends += np.sum(want.terminated | want.truncated)
+        assert ends > 5
 
 
 @pytest.mark.long
