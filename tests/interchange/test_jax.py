@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -17,9 +19,19 @@ jax = import_or_skip("jax")
 jnp = jax.numpy
 
 
+@contextmanager
+def x64(on):
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", on)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)
+
+
 @pytest.fixture(autouse=True)
 def _double():
-    with jax.enable_x64(True):
+    with x64(True):
         yield
 
 
@@ -124,7 +136,7 @@ def test_structs_are_pytrees():
 
 def test_dtypes():
     g = to_jax(lambda x, n, b: (x * 2.0, x * np.ones(2), n + 1, b & True, 3.0, "text"))
-    with jax.enable_x64(False):
+    with x64(False):
         for call in (g, jax.jit(lambda *args: g(*args)[:5])):
             got = call(jnp.ones(2), jnp.array(4), jnp.array(True))
             names = [str(y.dtype) for y in got[:4]]
