@@ -141,7 +141,9 @@ int F(GetEventIndicators)(Plant *p, double *z, size_t n) {
 int F(EnterEventMode)(Plant *p) { return OK; }
 int F(EnterContinuousTimeMode)(Plant *p) { return OK; }
 int F(ExitInitializationMode)(Plant *p) { return OK; }
-int F(Terminate)(Plant *p) { return OK; }
+static int ended = 0;
+int F(Terminate)(Plant *p) { ended++; return OK; }
+int plants_ended(void) { return ended; }
 int F(Reset)(Plant *p) { return ERROR; }
 void F(FreeInstance)(Plant *p) { alive--; free(p); }
 int plants_alive(void) { return alive; }

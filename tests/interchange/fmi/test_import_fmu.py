@@ -216,6 +216,14 @@ def test_inputs_of_model_exchange(models, which):
     assert len(traj.u["torque"]) == len(traj.t)
 
 
+def test_samples_at_a_jump_have_the_inputs_before_and_after(models):
+    traj = models["2.0"].simulate((0.0, 0.2), inputs={"torque": SERIES}, outputs=["der(rate)"])
+    at = np.flatnonzero(traj.t == 0.13)
+    assert traj.u["torque"][at].tolist() == [1.0, -4.0]
+    jump = traj.y["der(rate)"][at]
+    np.testing.assert_allclose(jump[1] - jump[0], -5.0, rtol=1e-14)
+
+
 def test_one_function_for_all_inputs(models):
     traj = models["2.0"].simulate((0.0, 0.4), inputs=lambda t: {"torque": np.sin(5.0 * t)})
     expected = forced(0.4, lambda t: np.sin(5.0 * t))
@@ -239,8 +247,41 @@ def test_bad_inputs(models, values, error, message):
         models["2.0"].simulate((0.0, 1.0), inputs=values)
 
 
-def test_bad_arguments(models):
+def test_discrete_inputs(libraries, tmp_path):
+    text = plant_fmu.description().replace(
+        'causality="input"', 'causality="input" variability="discrete"'
+    )
+    entries = plant_fmu.plant_entries("2.0", libraries["2.0"], text)
+    fmu = arc.import_fmu(plant_fmu.write_archive(tmp_path / "p.fmu", entries), trust=True)
+    with pytest.raises(TypeError, match=r"inputs\['torque'\] is discrete.*arc.InputSeries"):
+        fmu.simulate((0.0, 1.0), inputs={"torque": np.sin})
+    traj = fmu.simulate((0.0, 0.4), inputs={"torque": SERIES})
+    np.testing.assert_allclose([traj.x.angle[-1], traj.x.rate[-1]], forced(0.4, SERIES), atol=1e-8)
+
+
+def test_structural_parameters(libraries, tmp_path):
+    text = plant_fmu.description("3.0").replace(
+        '<Dimension start="3"/>', '<Dimension valueReference="70"/>'
+    )
+    size = '<UInt64 name="n" valueReference="70" causality="structuralParameter" start="3"/>'
+    text = text.replace("</ModelVariables>", f"{size}</ModelVariables>")
+    entries = plant_fmu.plant_entries("3.0", libraries["3.0"], text)
+    fmu = arc.import_fmu(plant_fmu.write_archive(tmp_path / "p.fmu", entries), trust=True)
+    assert fmu.variables["gain"].shape == (3,)
+    with pytest.raises(ValueError, match=r"parameters\['n'\] changes the sizes of arrays"):
+        fmu.with_parameters({"n": 4})
+
+
+def test_bad_arguments(models, steppers, plant):
     fmu = models["2.0"]
+    with pytest.raises(TypeError, match="import_fmu: trust"):
+        arc.import_fmu(plant, trust="no")
+    with pytest.raises(ValueError, match=r"t_span = 5 must be a pair \(start, end\)"):
+        fmu.simulate(5)
+    with pytest.raises(ValueError, match=r"dt = 1e-12 makes 1e\+12 steps in t_span"):
+        steppers["2.0"].simulate((0.0, 1.0), dt=1e-12)
+    with pytest.raises(ValueError, match="simulate: dt must be positive and finite, got nan"):
+        steppers["2.0"].simulate((0.0, 1.0), dt=math.nan)
     with pytest.raises(ValueError, match="goes back in time, where no FMU can follow"):
         fmu.simulate((1.0, 0.0))
     with pytest.raises(ValueError, match="plant has no variable 'nothing'"):
@@ -313,6 +354,19 @@ def test_second_derivatives_are_refused(models):
     fmu = models["2.0"]
     with pytest.raises(arc.TraceError, match="plant: FMUs have first derivatives only"):
         arc.hess(lambda a: fmu.dynamics(0.0, np.array([a, 0.0, 1.0, 0.0]))[1])(0.3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("derivative", [arc.jac, arc.grad])
+def test_derivatives_through_events_are_refused(models, derivative):
+    fmu = models["2.0"]
+
+    def end(height):
+        start = np.stack([0.5, 0.0, height, 0.0])
+        return arc.odeint(fmu.dynamics, (0.0, 0.6), start, events=fmu.events)[2]
+
+    with pytest.raises(arc.TraceError, match="cannot be differentiated through the events"):
+        derivative(end)(1.0)
 
 
 def test_without_directional_derivatives(libraries, tmp_path):
@@ -518,6 +572,7 @@ def test_instances_are_freed(plants):
     alive = fmu._binary.library.plants_alive
     fmu.simulate((0.0, 0.1))
     assert alive() == 0
+    assert fmu._binary.library.plants_ended() == 1
     with pytest.raises(FmuError):
         fmu.simulate((0.0, 0.1), parameters={"fault": 1})
     assert alive() == 0

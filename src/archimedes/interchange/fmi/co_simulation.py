@@ -14,6 +14,8 @@ from archimedes.simulate.statuses import Status
 
 #: Times that differ by less than this part of a step are the same communication point.
 SAME = 1e-9
+#: Communication steps in a simulation.
+MOST_STEPS = 100_000_000
 
 
 class SteppedModel:
@@ -77,6 +79,11 @@ class SteppedModel:
         assert self.instance is not None
         return access.read(self.instance)
 
+    def end(self) -> None:
+        """End the simulation in order: FMUs may write files then."""
+        if self.instance is not None:
+            self.instance.terminate()
+
     def free(self) -> None:
         """Free the instance, if there is one."""
         if self.instance is not None:
@@ -91,6 +98,11 @@ def communication_points(
 
     An FMU of fixed communication steps takes none of another length.
     """
+    if (end - start) / dt > MOST_STEPS:
+        raise ValueError(
+            f"dt = {dt:.6g} makes {(end - start) / dt:.3g} steps in t_span; at most {MOST_STEPS}: "
+            "choose a larger dt, or a shorter span"
+        )
     count = int(np.ceil((end - start) / dt - SAME))
     grid = start + dt * np.arange(1, count + 1)
     whole = abs(grid[-1] - end) <= SAME * dt

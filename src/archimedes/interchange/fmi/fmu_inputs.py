@@ -76,6 +76,11 @@ def _find(
     return description.variables[name]
 
 
+def is_smooth(variable: FmuVariable) -> bool:
+    """Return whether an input may change between events."""
+    return variable.type in FLOATS and variable.variability == "continuous"
+
+
 class FmuInputs:
     """The inputs of a simulation as functions of time.
 
@@ -121,6 +126,16 @@ class FmuInputs:
                 )
         self.at(start)
 
+    def check_discrete(self) -> None:
+        """Refuse functions of time for inputs that change at events only."""
+        for variable in self.variables:
+            source = self.sources.get(variable.name, self.whole)
+            if callable(source) and not isinstance(source, InputSeries) and not is_smooth(variable):
+                raise TypeError(
+                    f"inputs[{variable.name!r}] is discrete: in model exchange it changes only at "
+                    "events, so give a number or an arc.InputSeries, whose samples are events"
+                )
+
     def at(self, t: float) -> list[Any]:
         """Return the values at a time, in the order of the variables."""
         given = self.whole(t) if self.whole is not None else self.sources
@@ -138,12 +153,12 @@ class FmuInputs:
         now = self.at(t)
         if self.whole is not None:
             is_held = getattr(self.whole, "hold", "") == "zoh"
-            moving = [not is_held and v.type in FLOATS for v in self.variables]
+            moving = [not is_held and is_smooth(v) for v in self.variables]
         else:
             moving = [
                 callable(self.sources[v.name])
                 and getattr(self.sources[v.name], "hold", "") != "zoh"
-                and v.type in FLOATS
+                and is_smooth(v)
                 for v in self.variables
             ]
         if not any(moving):

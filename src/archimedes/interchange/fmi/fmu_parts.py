@@ -229,15 +229,16 @@ class SharedInstance:
         )
 
     def refuse_events(self, primals: Any, tangents: Any) -> Any:
-        """Refuse what events have no derivatives for."""
+        """Refuse derivatives through events."""
         raise TraceError(
-            f"{self.name}: events of FMUs have first derivatives only, and only in forward mode: "
-            "use arc.jvp, or arc.jac with few unknowns"
+            f"{self.name}: a solve cannot be differentiated through the events of an FMU, which "
+            "offers no derivatives of what happens there: differentiate a span without events, "
+            "leaving out events=fmu.events"
         )
 
     def events(self) -> list[Event]:
         """Return the events of state and time."""
-        no_input = np.zeros(0)
+        no_input, new = np.zeros(0), np.zeros(self.n)
 
         def reset(k: int | None) -> Callable[..., Any]:
             def happen(t: Any, x: Any) -> np.ndarray:
@@ -245,7 +246,7 @@ class SharedInstance:
 
             def after(t: Any, x: Any) -> Any:
                 flat = pack_values(x, self.states, "x")
-                return self.like(x, callback(happen, np.zeros(self.n), t, flat))
+                return self.like(x, callback(happen, new, t, flat, jvp=self.refuse_events))
 
             return after
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.checks import check_choice, check_positive
+from archimedes.checks import check_choice, check_positive, check_type
 from archimedes.interchange.fmi.co_simulation import (
     SteppedModel,
     communication_points,
@@ -113,6 +113,7 @@ def import_fmu(
     ...     print(error)
     no_such_model.fmu: no such file
     """
+    check_type(trust, "import_fmu: trust", bool)
     archive = FmuArchive(path)
     description = read_description(archive)
     fmu = ImportedFmu(archive, description, _choose_kind(description, kind), parameters, log)
@@ -374,6 +375,8 @@ class ImportedFmu:
             The FMU reported an error; with its own messages.
         """
         binary = self._loaded()
+        if np.shape(t_span) != (2,):
+            raise ValueError(f"t_span = {t_span!r} must be a pair (start, end)")
         start, end = check_span(t_span, None)
         if end < start:
             raise ValueError(
@@ -382,31 +385,33 @@ class ImportedFmu:
         times = None if t_eval is None else check_times(t_eval, start, end)
         settings = check_parameters(self.description, {**self.parameters, **(parameters or {})})
         given = FmuInputs(self.description, inputs, start)
-        chosen = self._outputs if outputs is None else self._chosen(outputs)
+        numbers = [v for v in self._outputs if v.is_number]
+        chosen = numbers if outputs is None else self._chosen(outputs)
         y, u = Access(chosen, binary.version_3), given.variables
         if self.kind == "me":
             begun = Start(settings, start, end, rtol, self.log)
             model = ContinuousModel(binary, begun, u)
 
-            def read(t: float, x: np.ndarray) -> tuple[list[Any], list[Any]]:
-                values = given.at(t)
-                return values, model.read(y, t, x, values)
+            def read(t: float, x: np.ndarray, values: list[Any]) -> list[Any]:
+                return model.read(y, t, x, values)
 
+            given.check_discrete()
             nominal = [np.full(v.size, v.nominal) for v in self._states]
             scaled = atol * np.concatenate([*nominal, np.ones(0 if nominal else 1)])
             options = Options(
                 method, rtol=rtol, atol=scaled, dt=dt, max_step=max_step, max_steps=max_steps
             )
-            recorder = Recorder(read, times)
+            recorder = Recorder(read, given.at, times)
             jacobian = self._jacobian(model) if self.has_derivatives else None
             try:
                 span = (start, end)
                 outcome = simulate_model(model, given, span, recorder, options, jacobian)
+                model.end()
             finally:
                 model.free()
         else:
             stepped = SteppedModel(binary, Start(settings, start, end, None, self.log), u)
-            recorder = Recorder(lambda t, x: (given.at(t), stepped.read(y)), times)
+            recorder = Recorder(lambda t, x, u: stepped.read(y), given.at, times)
             interface = self.description.interfaces["cs"]
             step = dt or interface.step or self.description.experiment.get("stepSize")
             step = (end - start) / STEPS if step is None else min(step, end - start)
@@ -417,6 +422,7 @@ class ImportedFmu:
             states = Access(self._states, binary.version_3)
             try:
                 outcome = simulate_steps(stepped, given, start, points, recorder, states)
+                stepped.end()
             finally:
                 stepped.free()
         return self._trajectory(recorder, outcome, u, chosen)
@@ -456,15 +462,13 @@ class ImportedFmu:
                 "x_before": unpack_values(self._states, before),
                 "x_after": unpack_values(self._states, after),
             }
-        y_numbers = [variable for variable in y if variable.is_number]
-        kept = [[row[k] for k, v in enumerate(y) if v.is_number] for row in recorder.y]
         return Trajectory(
             t,
             unpack_values(
                 self._states, np.array(recorder.x).reshape(len(t), self.description.size_x)
             ),
             u=columns(u, recorder.u),
-            y=columns(y_numbers, kept),
+            y=columns(y, recorder.y),
             status=outcome.status,
             message=outcome.message,
             stats={"steps": outcome.steps, "rejected": outcome.rejected},

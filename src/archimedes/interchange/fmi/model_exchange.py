@@ -112,6 +112,11 @@ class ContinuousModel:
         self.has_ended = info.terminate
         return instance.states()
 
+    def end(self) -> None:
+        """End the simulation in order: FMUs may write files then."""
+        if self.instance is not None:
+            self.instance.terminate()
+
     def free(self) -> None:
         """Free the instance, if there is one."""
         if self.instance is not None:
@@ -286,9 +291,13 @@ def difference(g: Callable[[float], Any], t: float, scale: float, since: float =
 
 @dataclass
 class Recorder:
-    """Keeps samples: at the times that were asked for, or wherever the simulation stands."""
+    """Keeps samples: at the times that were asked for, or wherever the simulation stands.
 
-    read: Callable[[float, np.ndarray], tuple[list[Any], list[Any]]]
+    ``inputs`` are those of the span under way, so that a sample before a jump has the value before.
+    """
+
+    read: Callable[[float, np.ndarray, list[Any]], list[Any]]
+    inputs: Callable[[float], list[Any]]
     times: np.ndarray | None
     t: list[float] = field(default_factory=list)
     x: list[np.ndarray] = field(default_factory=list)
@@ -297,11 +306,11 @@ class Recorder:
 
     def add(self, t: float, x: np.ndarray) -> None:
         """Add a sample."""
-        u, y = self.read(t, x)
+        u = self.inputs(t)
+        self.y.append(self.read(t, x, u))
         self.t.append(float(t))
         self.x.append(np.array(x))
         self.u.append(u)
-        self.y.append(y)
 
     def reach(self, t: float, state: Callable[[float], np.ndarray], last: bool = False) -> None:
         """Add what was asked for before t (with `last`, and at t), or the end of a step at t."""
@@ -436,7 +445,7 @@ class _Simulation:
 
     def _hold(self, t: float) -> None:
         self.functions.since = t
-        self.functions.u_at = self.inputs.held_from(t)
+        self.functions.u_at = self.recorder.inputs = self.inputs.held_from(t)
 
     def _event(self, t: float, x: np.ndarray, which: int) -> np.ndarray:
         """Let an event happen at t, with samples before and after it; return the state."""
