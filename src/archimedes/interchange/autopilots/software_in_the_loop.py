@@ -243,10 +243,11 @@ class SoftwareInTheLoop:
         Returns
         -------
         Trajectory
-            The states of the vehicle, its inputs as ``u`` and `Readings` as ``y``. ``status`` is 0
-            at the end, -1 where the autopilot was lost and -2 where the state became infinite, as
-            ``message`` says; ``stats`` counts messages that were received, lost, repeated, old,
-            garbage, from strangers or not finite.
+            The states of the vehicle, its inputs as ``u`` (held until the next sample) and
+            `Readings` as ``y``. ``status`` is 0 at the end, -1 where the autopilot was lost and -2
+            where the state became infinite, as ``message`` says; ``stats`` counts messages that
+            were received, lost, repeated, old, garbage, from strangers or not finite, and has the
+            time at which the vehicle was released.
         """
         check_positive(duration, "run: duration", "s")
         for value, label in ((wait, "wait"), (timeout, "timeout")):
@@ -289,9 +290,7 @@ class SoftwareInTheLoop:
                 slow, fix = flight.advance(command)
                 if not flight.finite:
                     status = NON_FINITE
-                    message = (
-                        f"the state or a reading became nan or infinite at t = {flight.t:.9g} s"
-                    )
+                    message = f"a state or reading became nan or infinite at t = {flight.t:.9g} s"
                     break
                 if pace is not None:
                     late = time.monotonic() - (begin + flight.t / pace)
@@ -319,7 +318,7 @@ class _Flight:
         self.with_slow = loop.autopilot == "px4"
         self.t, self.x, self.k = 0.0, loop.x0, 0
         self.since = (0.0, 0)  # time and number of the exchange at which dt changed
-        self.free = not self.hold
+        self.free, self.released = not self.hold, math.inf
         self.drift, self.magnetic_drift, self.error = self.plant.initial()
         self.leaves: list[list[Any]] = []
         self.readings: Any = None
@@ -335,6 +334,7 @@ class _Flight:
         if not self.free and command.armed is not False:
             self.free = idle is None or not idle(channels)
         if self.free:
+            self.released = min(self.released, self.t)
             parts = max(1, math.ceil(self.dt / self.max_step - 1e-9))
             self.x = self.plant.step(self.t, self.x, channels, self.dt, parts)
         self.k += 1
@@ -386,6 +386,8 @@ class _Flight:
     def trajectory(self, status: int, message: str) -> Trajectory:
         """Return what was recorded."""
         columns = [np.array(column) for column in zip(*self.leaves)]
+        # Recorded with the state that it leads to, shown with the state that it acts on.
+        columns[-1] = np.concatenate([columns[-1][1:], columns[-1][-1:]])
         shape = tree.structure((self.x, self.readings))
         x, y = tree.unflatten(shape, columns[1:-1])
         inputs = [tree.leaves(self.commands(row)) for row in columns[-1]]
@@ -393,7 +395,8 @@ class _Flight:
             tree.structure(self.commands(np.zeros(CHANNELS))),
             [np.array(column, dtype=float) for column in zip(*inputs)],
         )
-        stats = {"channels": columns[-1], **self.counts, "exchanges": self.k}
+        stats = {"channels": columns[-1], "released": self.released, **self.counts}
+        stats["exchanges"] = self.k
         return Trajectory(
             columns[0], x, u=u, y=y, status=status, message=message, stats=stats, hold="zoh"
         )

@@ -156,9 +156,8 @@ def _format(message: bytes) -> tuple[int, Format | None]:
 
 def _gather(data: bytes, offsets: list[int], form: Format) -> np.ndarray:
     """Return messages as an array of structs."""
-    places = np.asarray(offsets)[:, None] + np.arange(form.size)
-    raw = np.frombuffer(data, dtype=np.uint8)[places]
-    return raw.view(form.dtype)[:, 0]
+    rows = np.lib.stride_tricks.sliding_window_view(np.frombuffer(data, np.uint8), form.size)
+    return rows[np.asarray(offsets)].view(form.dtype)[:, 0]
 
 
 def _units(

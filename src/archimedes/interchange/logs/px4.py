@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,8 @@ __all__ = ["read_topics"]
 
 #: A message has at most this many bytes, by the two bytes that state its size.
 MOST_BYTES = 65535
-#: Fields of a message: type, number of elements, name.
-FIELD = re.compile(r"(\w+)(?:\[(\d{1,6})\])? ([\w.]+)")
+#: Messages inside messages go no deeper than this.
+DEEPEST = 20
 SIZES = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "uint32_t": 4}
 SIZES |= {"int64_t": 8, "uint64_t": 8, "float": 4, "double": 8, "bool": 1, "char": 1}
 
@@ -29,13 +30,9 @@ SIZES |= {"int64_t": 8, "uint64_t": 8, "float": 4, "double": 8, "bool": 1, "char
 def read_topics(path: Path, names: Collection[str] | None = None) -> dict[str, Topic]:
     """Return topics of a ULog file; instances but the first are named ``sensor_accel[1]``."""
     pyulog = require("pyulog", "logs", "reading .ulg files")
-    _check_formats(path)
+    _check_formats(path, _parse(pyulog, path, parse_header_only=True).message_formats)
     chosen = None if names is None else list({re.sub(r"\[\d+\]$", "", name) for name in names})
-    with path.open("rb") as file:
-        try:
-            log = pyulog.ULog(file, chosen)
-        except Exception as error:  # of any kind, from the bytes of a damaged file
-            raise ValueError(f"{path}: not a ULog file, or damaged: {error!r}") from error
+    log = _parse(pyulog, path, message_name_filter_list=chosen)
     if log.file_corruption:
         warnings.warn(f"{path}: parts of the log are damaged and left out", stacklevel=4)
     topics = {}
@@ -49,30 +46,33 @@ def read_topics(path: Path, names: Collection[str] | None = None) -> dict[str, T
     return topics
 
 
-def _check_formats(path: Path) -> None:
-    """Raise where a file is no ULog file, or a message in it would take more than there can be.
-
-    pyulog writes out arrays of messages inside messages, whatever their number.
-    """
-    formats: dict[str, list[tuple[str, int]]] = {}
+def _parse(pyulog: Any, path: Path, **options: Any) -> Any:
+    """Read a file by pyulog."""
     with path.open("rb") as file:
         if file.read(7) != b"ULog\x01\x12\x35":
             raise ValueError(f"{path}: not a ULog file: it does not begin with 'ULog'")
-        file.seek(16)
-        while len(head := file.read(3)) == 3:
-            body = file.read(int.from_bytes(head[:2], "little"))
-            if head[2:] == b"F":
-                name, _, fields = body.decode("utf-8", "replace").partition(":")
-                parts = [FIELD.fullmatch(text) for text in fields.split(";") if text]
-                formats[name] = [(m[1], int(m[2] or 1)) for m in parts if m]
+        file.seek(0)
+        try:
+            return pyulog.ULog(file, **options)
+        except Exception as error:  # of any kind, from the bytes of a damaged file
+            raise ValueError(f"{path}: not a ULog file, or damaged: {error!r}") from error
+
+
+def _check_formats(path: Path, formats: Mapping[str, Any]) -> None:
+    """Raise where a message would take more than there can be.
+
+    pyulog writes out arrays of messages inside messages, whatever their number.
+    """
     sizes = dict(SIZES)
 
     def size(name: str, above: tuple[str, ...] = ()) -> int:
-        if name in above or len(above) > 20:
+        if name in above or len(above) > DEEPEST:
             raise ValueError(f"{path}: damaged: the message {name} contains itself")
         if name not in sizes:
-            fields = formats.get(name, [])
-            sizes[name] = sum(count * size(kind, (*above, name)) for kind, count in fields)
+            fields = formats[name].fields if name in formats else ()
+            sizes[name] = sum(
+                max(count, 1) * size(kind, (*above, name)) for kind, count, _ in fields
+            )
         if sizes[name] > MOST_BYTES:
             raise ValueError(f"{path}: damaged: the message {name} has {sizes[name]} bytes")
         return sizes[name]
