@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import IntegerRangeError, ShapeDtypeError
 from archimedes.interchange import to_jax
 from archimedes.spatial import Quaternion
 
@@ -164,6 +164,17 @@ def test_empty_batches(functions):
     assert value.shape == (0, 1)
     slope = jax.grad(lambda w: jnp.sum(functions[1](np.zeros((0, 3)), w)[0]))(SHARED)
     assert not slope["a"].any() and slope["a"].shape == (3, 1)
+
+
+def test_whole_numbers_that_do_not_fit():
+    g = to_jax(lambda n: 2 * n)
+    with x64(False):
+        assert g(2**30 - 1) == 2**31 - 2
+        with pytest.raises(IntegerRangeError, match=r"n has whole numbers .*jax_enable_x64"):
+            g(np.array([2**40, 3]))
+        with pytest.raises(IntegerRangeError, match="a result has whole numbers"):
+            g(2**30)
+    assert g(2**40) == 2**41
 
 
 def test_mistakes():

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import ShapeDtypeError
+from archimedes.errors import IntegerRangeError, ShapeDtypeError
 from archimedes.installation import install_command
 from archimedes.interchange.leaf_functions import ArrayKind, LeafFunction, TreeFunction
 from archimedes.tree.nodes import KINDS
@@ -115,7 +115,7 @@ def _primitive() -> Any:
 
     def call(function: LeafFunction, operands: Sequence[Any], types: Sequence[Any]) -> list[Any]:
         arrays = [_as_leaf(x, weak) for x, weak in zip(operands, function.weak)]
-        return [np.asarray(x, dtype=t.dtype) for x, t in zip(function(arrays), types)]
+        return [_as_type(x, t.dtype, "a result") for x, t in zip(function(arrays), types)]
 
     @primitive.def_impl
     def _(*operands: Any, function: LeafFunction) -> list[Any]:
@@ -205,6 +205,9 @@ def _read(leaf: Any, name: str) -> tuple[Any, ArrayKind | None]:
     number = isinstance(leaf, (int, float)) and not isinstance(leaf, bool)
     if not number and not isinstance(leaf, (jax.Array, np.ndarray, np.generic)):
         return leaf, None
+    if isinstance(leaf, (int, np.integer, np.ndarray)):
+        narrow = jax.dtypes.canonicalize_dtype(np.asarray(leaf).dtype)
+        leaf = _as_type(leaf, narrow, name) if narrow == np.int32 else leaf
     array = jax.numpy.asarray(leaf)
     dtypes = {"float64": "f8", "float32": "f4", "int64": "i8", "int32": "i8", "bool": "?"}
     if str(array.dtype) not in dtypes:
@@ -225,6 +228,17 @@ def _as_leaf(array: Any, weak: bool) -> Any:
         return np.asarray(array).item()
     leaf = np.asarray(array)[()]
     return leaf.astype(np.int64) if leaf.dtype == np.int32 else leaf
+
+
+def _as_type(array: Any, dtype: Any, name: str) -> Any:
+    """Return an array in the type that JAX has for it; whole numbers must fit there."""
+    wide = np.asarray(array)
+    if dtype == np.int32 and wide.size and not -(2**31) <= wide.min() <= wide.max() < 2**31:
+        raise IntegerRangeError(
+            f"{name} has whole numbers of more than 32 bits (a key of random numbers?), which JAX "
+            'has not: jax.config.update("jax_enable_x64", True)'
+        )
+    return array if type(array) is int else wide.astype(dtype, copy=False)
 
 
 def _share_memory(kinds: Sequence[ArrayKind], types: Sequence[Any]) -> bool:
