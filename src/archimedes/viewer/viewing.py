@@ -24,6 +24,8 @@ from archimedes.viewer.scene import Camera, Chart, Mark, Scene, known_numbers
 __all__ = ["View", "view"]
 
 FilePath = str | os.PathLike[str]
+#: Endings of USD files.
+USD = (".usda", ".usdc", ".usd")
 #: Samples of one trajectory in a scene: more than a screen shows, few enough for a small page.
 SAMPLES = 1500
 #: Fewer samples than this are filled up from the dense output, where it was kept.
@@ -35,10 +37,11 @@ GHOST_SAMPLES = 80
 class View:
     """A scene with ways to show it: in a notebook, a browser, a file, a picture, a video.
 
-    ``view.save("flight.html")`` writes one file that opens anywhere, offline; ``view.show()`` opens
-    it; in a notebook the last line of a cell is shown in place; ``view.live()`` shows it through
-    viser; ``view.screenshot("a.png")`` and ``view.video("a.mp4")`` need Chromium (and ffmpeg) on
-    this machine.
+    ``view.save("flight.html")`` writes one file that opens anywhere, offline, and
+    ``view.save("flight.glb")`` one for Blender; ``view.show()`` opens the page; in a notebook the
+    last line of a cell is shown in place; ``view.live()`` shows it through viser;
+    ``view.screenshot("a.png")`` and ``view.video("a.mp4")`` need Chromium (and ffmpeg) on this
+    machine.
 
     Parameters
     ----------
@@ -82,19 +85,37 @@ class View:
         return page(self.scene, self.theme, self.interactive)
 
     def save(self, path: FilePath) -> Path:
-        """Write the page to a file, and return its path.
+        """Write the page or the scene to a file, and return its path.
 
         Parameters
         ----------
         path : path
-            File whose name ends in ``.html``.
+            The ending says what is written: ``.html``, a page; ``.glb``, a glTF file with the
+            motion as an animation; ``.usda``, ``.usdc`` or ``.usd``, a USD file (the extra
+            ``usd``).
         """
-        target = Path(path)
-        if target.suffix.lower() not in (".html", ".htm"):
+        target, suffix = Path(path), Path(path).suffix.lower()
+        if suffix not in (".html", ".htm", ".glb", *USD):
             raise ValueError(
-                f"View.save: {str(path)!r} must end in .html; pictures are made by .screenshot()"
+                f"View.save: {str(path)!r} must end in .html, .glb, {', '.join(USD)}; pictures are "
+                "made by .screenshot()"
             )
-        target.write_text(self.html(), encoding="utf-8", newline="\n")
+        if suffix in (".html", ".htm"):
+            target.write_text(self.html(), encoding="utf-8", newline="\n")
+            return target
+        if self.interactive:
+            raise ValueError(
+                f"View.save: {str(path)!r} holds what was recorded, and this view runs its model; "
+                "write .html, or make the view without interactive=True"
+            )
+        if suffix in USD:
+            from archimedes.viewer.usd import save_usd
+
+            save_usd(self.scene, target)
+            return target
+        from archimedes.viewer.gltf import glb
+
+        target.write_bytes(glb(self.scene))
         return target
 
     def show(self) -> Path:
