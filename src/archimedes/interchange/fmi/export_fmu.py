@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-import platform
 import shutil
-import sys
 import tempfile
 import uuid
 import zipfile
@@ -29,6 +27,8 @@ from archimedes.interchange.fmi.fmu_description import Description, Variable
 from archimedes.interchange.fmi.fmu_model import FmuModel, Settings
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.solves import initial_value_problem as ivp
+from archimedes.system.c_library import fmu_folders
+from archimedes.system.cpus import architecture
 from archimedes.system.programs import find_program, run_program
 
 if TYPE_CHECKING:
@@ -326,9 +326,7 @@ def _check_clocks(model: FmuModel) -> None:
 
 def _this_platform() -> str:
     """Return the name of this machine's platform in FMI 3."""
-    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    system = {"linux": "linux", "win32": "windows", "darwin": "darwin"}.get(sys.platform, "")
-    return f"{machine}-{system}"
+    return fmu_folders(architecture())[0][-1]
 
 
 def _check_platforms(platforms: str | Sequence[str] | None) -> tuple[str, ...]:
