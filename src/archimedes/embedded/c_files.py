@@ -10,7 +10,7 @@ the layout of Archimedes 0.5.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from archimedes.embedded.boards import FOLDER as BOARD_FILES
 from archimedes.embedded.c_model import SIGNATURE, Model
 from archimedes.embedded.c_structs import Field, Root, Struct, initialiser
 from archimedes.embedded.c_text import ascii_text, block_comment, fill_template, shape_text
+from archimedes.embedded.simulink import simulink_words
 from archimedes.errors import CodegenError
 
 #: What the names of the files and functions that hold the algorithm end with, in the original
@@ -240,12 +241,14 @@ def original_files(model: Model) -> dict[str, str]:
 @dataclass(frozen=True)
 class Target:
     """A kind of project: ``folder`` is where its files go (``{name}`` is filled in), ``board``
-    has the names of startup files that are copied.
+    has the names of startup files that are copied. ``words(model, parameters)`` returns further
+    words of its templates; its parameters are set where it runs, not in the C file.
     """
 
     name: str
     folder: str = ""
     board: tuple[str, ...] = ()
+    words: Callable[[Model, Sequence[str]], dict[str, str]] | None = None
 
 
 #: Targets by the name that ``codegen`` takes.
@@ -259,6 +262,7 @@ TARGETS = {
             "cortex-m",
             board=("cortex_m.c", "cortex_m.ld", "memory.c", "semihosting.c", "semihosting.h"),
         ),
+        Target("simulink", words=simulink_words),
     )
 }
 
@@ -270,14 +274,21 @@ def target_named(name: str) -> Target:
     return TARGETS[name]
 
 
-def project_files(model: Model, target: Target, own: Path | None, wrapper: bool) -> dict[str, str]:
-    """Return the files of a project by path; those of ``template`` replace the target's."""
+def project_files(
+    model: Model, target: Target, own: Path | None, wrapper: bool, parameters: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the files of a project by path; those of ``template`` replace the target's.
+
+    `parameters` are the arguments that are set where the target runs.
+    """
     name = model.name
     folder = target.folder.format(name=name)
     files = source_files(model)
     if wrapper:
         files[f"{name}.hpp"] = wrapper_text(model)
     words = _words(model, target)
+    if target.words is not None:
+        words |= target.words(model, parameters)
     rendered = render_folder(c_text.TEMPLATES / target.name, words)
     if own is not None:
         rendered.update(render_folder(own, words))

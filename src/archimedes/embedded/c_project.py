@@ -255,14 +255,15 @@ def codegen(
         Options of :class:`archimedes.embedded.preparation.Options`.
     verify : bool, optional
         Compile the code here and compare its results with Python's.
-    target : {"c", "arduino", "cortex-m", "wasm"}, optional
-        What the project is for. Options of "wasm" are ``batch`` (True: a function of many
-        instances too), ``simd`` (False: it computes them in pairs), ``adaptive`` and
-        ``max_iterations``.
+    target : {"c", "arduino", "cortex-m", "simulink", "wasm"}, optional
+        What the project is for. "simulink" adds an S-function and the script that builds it.
+        Options of "wasm" are ``batch`` (True: a function of many instances too), ``simd`` (False:
+        it computes them in pairs), ``adaptive`` and ``max_iterations``.
     name : str, optional
         Name of the C functions. By default that of `func`.
     parameters : str or sequence of str, optional
-        Arguments that become ``static const`` values in the C file.
+        Arguments that become ``static const`` values in the C file, or dialog parameters of an
+        S-function.
     state : str, sequence of str or mapping, optional
         Arguments, each with the result that replaces it in the next step; ``<name>_carry`` copies
         them.
@@ -352,6 +353,7 @@ def codegen(
             )
         prepared = with_double(prepared, pair_states(double, state), return_names)
         types = scalars(float, int_type)
+    parameters = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     original = settings.layout == "original"
     if original:
         prepared = dataclasses.replace(prepared, name=prepared.name + c_files.KERNEL)
@@ -359,7 +361,7 @@ def codegen(
         prepared,
         types,
         settings,
-        parameters=(parameters,) if isinstance(parameters, str) else tuple(parameters),
+        parameters=() if kind.words else parameters,
         state=state,
         return_names=return_names,
         input_notes=_check_descriptions(input_descriptions, "input_descriptions"),
@@ -369,7 +371,7 @@ def codegen(
     if original:
         files = c_files.original_files(model)
     else:
-        files = c_files.project_files(model, kind, folder, settings.cpp)
+        files = c_files.project_files(model, kind, folder, settings.cpp, parameters)
     notes, discard = tuple(_remarks(prepared)), settings.discard_user_code
     project = CProject(model.name, kind.name, files, model, prepared, model.renamed, notes, discard)
     if ranges is not None:
