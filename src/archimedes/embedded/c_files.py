@@ -21,6 +21,7 @@ from archimedes.embedded.boards import FOLDER as BOARD_FILES
 from archimedes.embedded.c_model import SIGNATURE, Model
 from archimedes.embedded.c_structs import Field, Root, Struct, initialiser
 from archimedes.embedded.c_text import ascii_text, block_comment, fill_template, shape_text
+from archimedes.embedded.ros2 import ros2_files, ros2_words
 from archimedes.embedded.simulink import simulink_words
 from archimedes.errors import CodegenError
 
@@ -243,12 +244,14 @@ class Target:
     """A kind of project: ``folder`` is where its files go (``{name}`` is filled in), ``board``
     has the names of startup files that are copied. ``words(model, parameters)`` returns further
     words of its templates; its parameters are set where it runs, not in the C file.
+    ``files(model, parameters)`` returns further files.
     """
 
     name: str
     folder: str = ""
     board: tuple[str, ...] = ()
     words: Callable[[Model, Sequence[str]], dict[str, str]] | None = None
+    files: Callable[[Model, Sequence[str]], dict[str, str]] | None = None
 
 
 #: Targets by the name that ``codegen`` takes.
@@ -263,6 +266,7 @@ TARGETS = {
             board=("cortex_m.c", "cortex_m.ld", "memory.c", "semihosting.c", "semihosting.h"),
         ),
         Target("simulink", words=simulink_words),
+        Target("ros2", words=ros2_words, files=ros2_files),
     )
 }
 
@@ -299,6 +303,7 @@ def project_files(
             "template, or generate with another name="
         )
     files.update(rendered)
+    files.update(target.files(model, parameters) if target.files is not None else {})
     for file in target.board:
         text = (BOARD_FILES / file).read_text(encoding="utf-8")
         files[f"board/{file}"] = f"/* {SIGNATURE}: copied as it is. */\n{text}"

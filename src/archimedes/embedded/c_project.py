@@ -255,15 +255,16 @@ def codegen(
         Options of :class:`archimedes.embedded.preparation.Options`.
     verify : bool, optional
         Compile the code here and compare its results with Python's.
-    target : {"c", "arduino", "cortex-m", "simulink", "wasm"}, optional
-        What the project is for. "simulink" adds an S-function and the script that builds it.
+    target : {"c", "arduino", "cortex-m", "simulink", "ros2", "wasm"}, optional
+        What the project is for. "simulink" adds an S-function and the script that builds it, and
+        "ros2" makes a package with a node.
         Options of "wasm" are ``batch`` (True: a function of many instances too), ``simd`` (False:
         it computes them in pairs), ``adaptive`` and ``max_iterations``.
     name : str, optional
         Name of the C functions. By default that of `func`.
     parameters : str or sequence of str, optional
         Arguments that become ``static const`` values in the C file, or dialog parameters of an
-        S-function.
+        S-function, or parameters of a node.
     state : str, sequence of str or mapping, optional
         Arguments, each with the result that replaces it in the next step; ``<name>_carry`` copies
         them.
