@@ -214,6 +214,10 @@ def _tables(model: FmuModel, description: Description) -> str:
     if d.pattern.nnz:
         parts.append(_array("uint32_t", "jacobian_columns", d.pattern.starts, I64))
         parts.append(_array("uint32_t", "jacobian_rows", d.pattern.rows, I64))
+    if d.version == "3.0":
+        starts, references = d.dependency_table
+        parts.append(_array("uint32_t", "dependency_starts", starts, I64))
+        parts.append(_array("uint32_t", "dependencies", references or [0], I64))
     if d.clocks:
         rows = [
             f"    {{{clock.reference}, {_real(clock.interval)}, {_real(clock.shift)}}}"

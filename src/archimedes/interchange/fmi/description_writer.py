@@ -95,6 +95,7 @@ def _add_interfaces(root: Element, d: Description) -> None:
             "canSerializeFMUState": "true",
             "providesDirectionalDerivatives": "true",
             "providesAdjointDerivatives": "true",
+            "providesPerElementDependencies": "true",
         }
     needs_steps = d.model.plan.project is not None
     if "me" in d.kinds:
@@ -295,24 +296,12 @@ def _knowns(d: Description, v: Variable, elements: Iterable[int], initial: bool)
     During initialization these are all variables that have start values, else inputs, states
     and time.
     """
-    allowed = _allowed(d, initial)
+    allowed = d.knowns(initial)
     found: set[int] = set()
     for k in elements:
         at = v.offset + k
         found |= {v.reference + k} if v.bank == "x" else d.dependencies[v.bank, at]
     return sorted(found & allowed)
-
-
-def _allowed(d: Description, initial: bool) -> set[int]:
-    found: set[int] = set()
-    for v in d.variables:
-        known = v.causality in ("input", "independent")
-        known = known or (v.bank == "x" and v.variability == "continuous")
-        if initial:
-            known = known or v.initial == "exact"
-        if known:
-            found |= set(range(v.reference, v.reference + v.size))
-    return found
 
 
 # ---- text -------------------------------------------------------------------------------------

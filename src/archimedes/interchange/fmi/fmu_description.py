@@ -230,6 +230,33 @@ class Description:
         """References of the scalars on which each scalar unknown depends, by bank and offset."""
         return _Dependencies(self).sets
 
+    def knowns(self, initial: bool) -> set[int]:
+        """Return the references of the scalars that unknowns may depend on.
+
+        During initialization these are all variables that have start values, else inputs, states
+        and time.
+        """
+        found: set[int] = set()
+        for v in self.variables:
+            known = v.causality in ("input", "independent")
+            known = known or (v.bank == "x" and v.variability == "continuous")
+            if known or (initial and v.initial == "exact"):
+                found |= set(range(v.reference, v.reference + v.size))
+        return found
+
+    @property
+    def dependency_table(self) -> tuple[list[int], list[int]]:
+        """Where the dependencies of each unknown begin, and their references, row by row."""
+        sizes, knowns = self.model.output_sizes, self.knowns(initial=False)
+        banks = {"dx": self.model.size, "y_real": sizes["real"], "z": len(self.model.events)}
+        banks |= {"y_integer": sizes["integer"], "y_boolean": sizes["boolean"]}
+        starts, references = [0], list[int]()
+        for bank, size in banks.items():
+            for k in range(size):
+                references += sorted(self.dependencies[bank, k] & knowns)
+                starts.append(len(references))
+        return starts, references
+
 
 class _Dependencies:
     """Which unknowns depend on which knowns: by values too, where there is no derivative."""

@@ -365,14 +365,45 @@ FMI3_Export fmi3Status FMI3_NAME(fmi3SetBinary)(fmi3Instance fmu,
                                                                  "fmi3SetBinary", "Binary");
 }
 
+/* Return the row of an element in the table of dependencies, or -1. */
+static long dependency_row(const Variable *v)
+{
+    switch (v->bank) {
+    case BANK_DX: return (long)v->offset;
+    case BANK_Y_REAL: return (long)(STATES + v->offset);
+    case BANK_Z: return (long)(STATES + OUTPUT_REALS + v->offset);
+    case BANK_Y_INTEGER: return (long)(CONTINUOUS_UNKNOWNS + v->offset);
+    case BANK_Y_BOOLEAN: return (long)(CONTINUOUS_UNKNOWNS + OUTPUT_INTEGERS + v->offset);
+    default: return -1;
+    }
+}
+
+/* Return the variable whose dependencies are asked for, with its first row. */
+static const Variable *find_dependent(const Instance *instance, uint32_t reference, long *row,
+                                      const char *function)
+{
+    const Variable *v = find_variable(reference);
+    *row = v == NULL || v->reference != reference ? -1 : dependency_row(v);
+    if (*row < 0) {
+        (void)unknown_reference(instance, reference, function, "unknown");
+        return NULL;
+    }
+    return v;
+}
+
 FMI3_Export fmi3Status FMI3_NAME(fmi3GetNumberOfVariableDependencies)(
     fmi3Instance fmu, fmi3ValueReference valueReference, size_t *nDependencies)
 {
-    START(ANY_MODE, "fmi3GetNumberOfVariableDependencies")
-    (void)valueReference;
-    (void)nDependencies;
-    return (fmi3Status)fail(instance, "fmi3GetNumberOfVariableDependencies",
-                            "dependencies of elements are not available");
+    static const char name[] = "fmi3GetNumberOfVariableDependencies";
+    const Variable *v;
+    long row;
+    START(ANY_MODE, name)
+    v = find_dependent(instance, valueReference, &row, name);
+    if (v == NULL) {
+        return fmi3Error;
+    }
+    *nDependencies = dependency_starts[(size_t)row + v->size] - dependency_starts[row];
+    return fmi3OK;
 }
 
 FMI3_Export fmi3Status FMI3_NAME(fmi3GetVariableDependencies)(
@@ -380,15 +411,31 @@ FMI3_Export fmi3Status FMI3_NAME(fmi3GetVariableDependencies)(
     fmi3ValueReference independents[], size_t elementIndicesOfIndependents[],
     fmi3DependencyKind dependencyKinds[], size_t nDependencies)
 {
-    START(ANY_MODE, "fmi3GetVariableDependencies")
-    (void)dependent;
-    (void)elementIndicesOfDependent;
-    (void)independents;
-    (void)elementIndicesOfIndependents;
-    (void)dependencyKinds;
-    (void)nDependencies;
-    return (fmi3Status)fail(instance, "fmi3GetVariableDependencies",
-                            "dependencies of elements are not available");
+    static const char name[] = "fmi3GetVariableDependencies";
+    const Variable *v;
+    size_t done = 0;
+    size_t element;
+    long row;
+    START(ANY_MODE, name)
+    v = find_dependent(instance, dependent, &row, name);
+    if (v == NULL) {
+        return fmi3Error;
+    }
+    for (element = 0; element < v->size; ++element) {
+        const size_t at = (size_t)row + element;
+        uint32_t k;
+        for (k = dependency_starts[at]; k < dependency_starts[at + 1]; ++k, ++done) {
+            const Variable *known = find_variable(dependencies[k]);
+            if (done == nDependencies || known == NULL) {
+                return (fmi3Status)fail(instance, name, "nDependencies is too small");
+            }
+            elementIndicesOfDependent[done] = element + 1;
+            independents[done] = known->reference;
+            elementIndicesOfIndependents[done] = dependencies[k] - known->reference + 1;
+            dependencyKinds[done] = fmi3Dependent;
+        }
+    }
+    return fmi3OK;
 }
 
 /* ---- the whole state ---------------------------------------------------------------------- */
@@ -937,6 +984,7 @@ static int activate(Instance *instance, uint32_t reference, double time, const c
     double x[AT_LEAST_ONE(STATES + MEMORIES)];
     Data *data = &instance->data;
     const Clock *clock = find_clock(instance, reference, function);
+    (void)memcpy(x, data->x, sizeof x);
     if (clock == NULL) {
         return STATUS_ERROR;
     }
