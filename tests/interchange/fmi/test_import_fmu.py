@@ -443,6 +443,23 @@ def test_co_simulation(steppers, version):
     np.testing.assert_allclose(traj.u.torque, np.sin(5.0 * traj.t), rtol=1e-15)
 
 
+def test_event_mode_of_co_simulation(libraries, tmp_path):
+    """Steps end early at events, which act in event mode: between communication points."""
+    text = plant_fmu.description("3.0").replace(
+        "<CoSimulation ", '<CoSimulation hasEventMode="true" '
+    )
+    entries = plant_fmu.plant_entries("3.0", libraries["3.0"], text)
+    path = plant_fmu.write_archive(tmp_path / "p.fmu", entries)
+    traj = arc.import_fmu(path, trust=True, kind="cs").simulate((0.0, 1.0), dt=0.1)
+    x, bounces = euler(1.0)
+    assert len(traj.t) == 11
+    np.testing.assert_allclose([traj.x[name][-1] for name in traj.x], x, rtol=1e-11)
+    assert (traj.y.bounces[-1], traj.y.ticks.tolist()) == (
+        bounces,
+        [0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 4],
+    )
+
+
 def test_communication_points(steppers):
     fmu = steppers["2.0"]
     traj = fmu.simulate((0.0, 0.35), dt=0.1)

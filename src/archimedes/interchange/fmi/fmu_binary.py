@@ -257,7 +257,8 @@ class FmuInstance:
             head += [_bytes(f"{resources}/"), ctypes.c_bool(False), ctypes.c_bool(logging)]
             if self.binary.kind == "cs":
                 events = self.interface.event_mode
-                head += [ctypes.c_bool(events), ctypes.c_bool(False), None, ctypes.c_size_t(0)]
+                # With event mode, steps may end early, at events.
+                head += [ctypes.c_bool(events), ctypes.c_bool(events), None, ctypes.c_size_t(0)]
             tail = [None, logger] + ([None] if self.binary.kind == "cs" else [])
             return instantiate(*head, *tail)
         logger2 = _LOGGER_2(lambda env, name, status, category, text: note(status, category, text))
