@@ -140,6 +140,9 @@ def test_the_files_say_what_ros_asks_for():
     assert all(MESSAGE.fullmatch(name[4:-4]) for name in listed)
     assert "| `~/on_out` | published | `spin_node/msg/SpinOn" in files["README.md"]
     assert "-ffp-contract=off" in files["CMakeLists.txt"]
+    # rosidl makes a target with the name of the package: the program must have another.
+    assert "add_executable(run_spin " in files["CMakeLists.txt"]
+    assert 'executable="run_spin"' in files["launch/spin.launch.py"]
 
 
 def test_names_that_ros_has_not():
