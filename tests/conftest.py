@@ -6,9 +6,12 @@ code. ``HYPOTHESIS_PROFILE=explore`` draws new ones, ten times as many.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
 import sys
+import tempfile
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 
@@ -22,8 +25,15 @@ UNTRACKED = pytest.StashKey[frozenset[str]]()
 # Until the tests are collected nothing is garbage (see pytest_collection_finish).
 gc.disable()
 
-# Kernels of the tests do not go to the user's cache; the tests of the cache turn it on.
-os.environ["ARCHIMEDES_CACHE"] = "0"
+# Kernels of the tests do not go to the user's cache, but into a folder of this run, which its
+# processes share. ARCHIMEDES_TESTS_CACHE names one that several runs share, as in .ci/run.
+os.environ.pop("ARCHIMEDES_CACHE", None)
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    kernels = os.environ.get("ARCHIMEDES_TESTS_CACHE")
+    if not kernels:
+        kernels = tempfile.mkdtemp(prefix="archimedes-kernels-")
+        atexit.register(shutil.rmtree, kernels, ignore_errors=True)
+    os.environ["ARCHIMEDES_CACHE_DIR"] = kernels
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=1000)
