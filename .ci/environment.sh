@@ -13,7 +13,9 @@ unset PYTHONPATH
 
 if [ -n "${ARCHIMEDES_CI_FOLDER:-}" ]; then
   work="$ARCHIMEDES_CI_FOLDER"
-  mkdir -p "$work"
+  mkdir -p "$work/kernels"
+  # What one part of CI has compiled the next ones need not.
+  export ARCHIMEDES_TESTS_CACHE="$work/kernels"
   clean_up() { :; }
 else
   work="$(mktemp -d)"
