@@ -160,18 +160,21 @@ class Access:
             dtypes = {**DTYPES}
         buffer = np.zeros(ends[-1], dtype=dtypes.get(name, object))
         spans = [slice(a, b) for a, b in itertools.pairwise(ends)]
-        return places, references, buffer, spans
+        # What each call takes, made once: these calls are most of the time of a small step.
+        args = [_pointer(references), ctypes.c_size_t(len(references)), _pointer(buffer)]
+        args += [ctypes.c_size_t(buffer.size)] if self.version_3 else []
+        return places, references, buffer, spans, args
 
     def read(self, instance: FmuInstance) -> list[Any]:
         """Return the values, in the order of the variables."""
         values: list[Any] = [None] * len(self.variables)
-        for name, (places, references, buffer, spans) in self.groups:
+        for name, (places, references, buffer, spans, args) in self.groups:
             if buffer.dtype == object:
                 texts = instance.get_strings(name, references, len(buffer))
                 for k, span in zip(places, spans):
                     values[k] = texts[span] if self.variables[k].shape else texts[span][0]
                 continue
-            instance.transfer("Get", name, references, buffer)
+            instance.call(f"Get{name}", *args)
             for k, span in zip(places, spans):
                 variable = self.variables[k]
                 array = buffer[span].reshape(variable.shape)
@@ -180,14 +183,14 @@ class Access:
 
     def write(self, instance: FmuInstance, values: Sequence[Any]) -> None:
         """Set the variables to values, in their order."""
-        for name, (places, references, buffer, spans) in self.groups:
+        for name, (places, references, buffer, spans, args) in self.groups:
             if buffer.dtype == object:
                 texts = [t for k in places for t in np.ravel(np.array(values[k], dtype=object))]
                 instance.set_strings(name, references, texts)
                 continue
             for k, span in zip(places, spans):
                 buffer[span] = np.ravel(values[k])
-            instance.transfer("Set", name, references, buffer)
+            instance.call(f"Set{name}", *args)
 
 
 class FmuInstance:
@@ -341,14 +344,6 @@ class FmuInstance:
         raise FmuError(
             f"{self.description.name}: {prefix}{name} returned {prefix}{word}{self._said()}"
         )
-
-    def transfer(self, way: str, kind: str, references: np.ndarray, buffer: np.ndarray) -> None:
-        """Get or set variables of one type."""
-        count = ctypes.c_size_t(len(references))
-        args = [_pointer(references), count, _pointer(buffer)]
-        if self.version_3:
-            args.append(ctypes.c_size_t(buffer.size))
-        self.call(way + kind, *args)
 
     def get_strings(self, kind: str, references: np.ndarray, size: int) -> list[str]:
         """Return the values of String variables."""
