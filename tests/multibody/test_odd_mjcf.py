@@ -143,7 +143,7 @@ def test_long_chains(tmp_path):
         (
             "",
             '<tendon><fixed name="t" range="-1 1"><joint joint="j" coef="2"/></fixed></tendon>',
-            "limited: the range of tendon 't'",
+            "limits of joints and tendons, which are soft",
         ),
     ],
 )

@@ -26,6 +26,8 @@ from archimedes.multibody.algorithms.kinematics import frame_twist as frame_twis
 from archimedes.multibody.algorithms.kinematics import kinetic_energy as kinetic_energy
 from archimedes.multibody.algorithms.kinematics import pose as pose
 from archimedes.multibody.algorithms.kinematics import potential_energy as potential_energy
+from archimedes.multibody.algorithms.lengths import tendon_jacobian as tendon_jacobian
+from archimedes.multibody.algorithms.lengths import tendon_length as tendon_length
 from archimedes.multibody.algorithms.limits import limit_torque as limit_torque
 from archimedes.multibody.algorithms.mass_matrix import crba as crba
 from archimedes.multibody.algorithms.mass_matrix import inverse_mass_matrix as inverse_mass_matrix
@@ -57,13 +59,17 @@ from archimedes.multibody.models.model import Model as Model
 from archimedes.multibody.parts.actuators import Drive as Drive
 from archimedes.multibody.parts.actuators import Lagged as Lagged
 from archimedes.multibody.parts.actuators import Motor as Motor
+from archimedes.multibody.parts.actuators import Muscle as Muscle
 from archimedes.multibody.parts.actuators import Servo as Servo
-from archimedes.multibody.parts.actuators import Tendons as Tendons
 from archimedes.multibody.parts.closures import Closure as Closure
 from archimedes.multibody.parts.closures import Coupling as Coupling
 from archimedes.multibody.parts.geometry import Shape as Shape
 from archimedes.multibody.parts.geometry import Surface as Surface
 from archimedes.multibody.parts.geometry import inertia_of_shapes as inertia_of_shapes
+from archimedes.multibody.parts.tendons import Pulley as Pulley
+from archimedes.multibody.parts.tendons import Tendons as Tendons
+from archimedes.multibody.parts.tendons import Wrap as Wrap
+from archimedes.multibody.parts.transmissions import Transmission as Transmission
 from archimedes.multibody.systems.constraints import (
     constrained_acceleration as constrained_acceleration,
 )
@@ -73,6 +79,7 @@ from archimedes.multibody.systems.constraints import constraint_jacobian as cons
 from archimedes.multibody.systems.constraints import project_configuration as project_configuration
 from archimedes.multibody.systems.constraints import project_velocity as project_velocity
 from archimedes.multibody.systems.dynamics import DrivenState as DrivenState
+from archimedes.multibody.systems.dynamics import Keyframe as Keyframe
 from archimedes.multibody.systems.dynamics import State as State
 from archimedes.multibody.systems.dynamics import actuator_torque as actuator_torque
 from archimedes.multibody.systems.dynamics import driven_state as driven_state

@@ -1,4 +1,4 @@
-"""Limits of joints: what their stops do as stiff springs, and the rows that contact solves exactly.
+"""Limits of joints and tendons: their stops as stiff springs, and rows that contact solves exactly.
 
 Legend: s is how far a joint is beyond a limit, s' its rate, w = `SMOOTH` the way over which a stop
 becomes stiff, and r = min(s / w, 1). A stop pushes with ``max(k r (s - r w / 2) + d r s', 0)``: a
@@ -22,6 +22,7 @@ import numpy as np
 
 from archimedes.checks import concrete
 from archimedes.multibody.algorithms.configurations import own_links
+from archimedes.multibody.algorithms.lengths import one_tendon, tendon_jacobian
 from archimedes.multibody.algorithms.links import (
     SameModel,
     check_coordinates,
@@ -32,6 +33,7 @@ from archimedes.multibody.algorithms.mass_matrix import (
     check_inertia_of_joints,
     factorize,
     inverse_entries,
+    inverse_mass_matrix,
     mass_entries,
 )
 from archimedes.multibody.parts.joints import Free, Spherical
@@ -48,7 +50,7 @@ SMOOTH = 1e-3
 
 
 def limit_torque(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
-    """Return the torques of the stops that hold joints within their limits.
+    """Return the torques of the stops that hold joints and tendons within their limits.
 
     A stop is a stiff spring with a damper: ``limit_frequency`` and ``limit_damping`` of the model
     are the frequency and the damping ratio of the joint on it, in rad/s and as a number. It begins
@@ -98,6 +100,14 @@ def limit_torque(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
         total = total - spread_columns(
             push[..., None] * axis, [*range(own.start, own.stop)], model.nv
         )
+    for n in limited_tendons(model):
+        tendons, m = model.tendons, tendon_inertias(model)[n]
+        length = one_tendon(model, n, q)
+        speed, f = length.speed(v), tendons.limit_frequency[n]
+        constants = m * f * f, 2.0 * m * f * tendons.limit_damping[n]
+        pull = stop_force(length.value - tendons.upper[n], speed, *constants)
+        push = stop_force(tendons.lower[n] - length.value, -speed, *constants)
+        total = total + (push - pull)[..., None] * length.arms
     return total
 
 
@@ -137,7 +147,47 @@ def limited_joints(model: Model) -> tuple[list[tuple[int, int]], list[Link]]:
 
 def has_limits(model: Model) -> bool:
     """Return whether a joint of a model has a limit, as far as is known."""
-    return any(limited_joints(model))
+    return any(limited_joints(model)) or bool(limited_tendons(model))
+
+
+def limited_tendons(model: Model) -> list[int]:
+    """Return which tendons have limits, as far as is known."""
+    if model.tendons is None:
+        return []
+    lower, upper = concrete(model.tendons.lower), concrete(model.tendons.upper)
+    every = range(len(model.tendons.names))
+    if lower is None or upper is None:
+        return list(every)
+    return [k for k in every if np.isfinite(lower[k]) or np.isfinite(upper[k])]
+
+
+def tendon_inertias(model: Model) -> Vector:
+    """Return the inertia (t,) in kg that each tendon moves at rest of the springs.
+
+    Where it moves nothing there, in line with its joint, it is the mass of the robot.
+    """
+    known = has_known_numbers(model) and concrete(model.rest) is not None
+    known = known and concrete(model.frame_positions) is not None
+    known = known and concrete(model.tendons.arms) is not None
+    if known and np.ndim(model.masses) == 1:
+        return find_known_tendon_inertias(SameModel(model))
+    return find_tendon_inertias(model)
+
+
+@lru_cache(maxsize=64)
+def find_known_tendon_inertias(same: SameModel) -> Vector:
+    """Return `tendon_inertias` of a model whose numbers are known."""
+    return find_tendon_inertias(same.model)
+
+
+def find_tendon_inertias(model: Model) -> Vector:
+    """Return `tendon_inertias`."""
+    check_inertia_of_joints(model)
+    arms = tendon_jacobian(model, model.rest)
+    mobility = np.sum(arms * np.matmul(arms, inverse_mass_matrix(model, model.rest)), axis=-1)
+    least = 1e-9 / np.sum(model.masses)
+    still = mobility <= least
+    return np.where(still, np.sum(model.masses), 1.0 / np.where(still, 1.0, mobility))
 
 
 # ---- the same limits, and dry friction, for contact ---------------------------------------------
@@ -175,7 +225,12 @@ def held_rows(model: Model, q: Vector, limits: bool) -> HeldRows | None:
     rough = ~loose if friction is None else ~loose & (friction != 0.0)
     coordinate = {j: i for i, j in straight}
     held = [j for j in range(model.nv) if rough[j] or j in coordinate]
-    if not held and not balls:
+    tendons = limited_tendons(model) if limits else []
+    if model.tendons is not None:
+        sliding = concrete(model.tendons.friction)
+        every = range(len(model.tendons.names))
+        tendons = [k for k in every if k in tendons or sliding is None or sliding[k] != 0.0]
+    if not held and not balls and not tendons:
         return None
     scale = np.sqrt(joint_inertias(model))
     rows: list[tuple[Any, ...]] = []
@@ -192,6 +247,12 @@ def held_rows(model: Model, q: Vector, limits: bool) -> HeldRows | None:
         size = scale[link.v]
         high = np.minimum(size * (model.angle_limits[link.v] - angle), FAR)
         rows.append((size * np.matmul(axis, np.eye(model.nv)[link.v_slice]), -FAR, high, 0.0))
+    for k in tendons:
+        own, length = model.tendons, one_tendon(model, k, q)
+        size = np.sqrt(tendon_inertias(model)[k])
+        low = np.maximum(size * (own.lower[k] - length.value), -FAR) if limits else -FAR
+        high = np.minimum(size * (own.upper[k] - length.value), FAR) if limits else FAR
+        rows.append((size * length.arms, low, high, own.friction[k] / size))
     return HeldRows(*(np.stack([np.asarray(x) * 1.0 for x in part]) for part in zip(*rows)))
 
 

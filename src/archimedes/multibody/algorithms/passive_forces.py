@@ -7,14 +7,24 @@ velocity that leads from rest to q, so that springs of turning joints have no se
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archimedes.multibody.algorithms.configurations import difference
+from archimedes.function import jac
+from archimedes.multibody.algorithms.configurations import difference, integrate
+from archimedes.multibody.algorithms.kinematics import world_pose
+from archimedes.multibody.algorithms.lengths import (
+    point_arms,
+    tendon_jacobian,
+    tendon_length,
+    tendon_offsets,
+)
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.portable_numpy import matmul
+from archimedes.spatial.components import matvec
+from archimedes.tree import replace
 from archimedes.typing import ArrayLike, Matrix, Vector
 
 if TYPE_CHECKING:
@@ -59,17 +69,48 @@ def passive_torque(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
     if not known_zero(model.stiffness):
         total = total - model.stiffness * difference(model, model.rest, q)
     if model.tendons is not None:
-        at_q, at_v = tendon_offsets(model)
         q = check_coordinates(model, q, "q")
-        own = model.tendons.torques(q[..., at_q], v[..., at_v])
-        total = total + matmul(own, np.eye(model.nv)[at_v])
+        if model.tendons.through_space:
+            total = total + tendon_torque(model, q, v)
+        else:
+            at_q, at_v = tendon_offsets(model)
+            own = model.tendons.torques(q[..., at_q], v[..., at_v])
+            total = total + matmul(own, np.eye(model.nv)[at_v])
+            total = total + tendon_friction(model, q, v)
+    if model.compensation is not None:
+        total = total + carried_torque(model, check_coordinates(model, q, "q"))
     return total
 
 
-def tendon_offsets(model: Model) -> tuple[list[int], list[int]]:
-    """Return where the coordinates and the velocities of the joints under tendons are."""
-    names = model.tendons.joints
-    return [model.q_slice(n).start for n in names], [model.v_slice(n).start for n in names]
+def tendon_torque(model: Model, q: Vector, v: Vector) -> Vector:
+    """Return what tendons along paths and joints do at the joints (..., nv)."""
+    length, arms = tendon_length(model, q), tendon_jacobian(model, q)
+    speed = matmul(arms, v[..., None])[..., 0]
+    pull = model.tendons.pull(length, speed)
+    if not known_zero(model.tendons.friction):
+        pull = pull + model.tendons.friction * np.tanh(speed / FRICTION_SPEED)
+    return -matmul(pull[..., None, :], arms)[..., 0, :]
+
+
+def tendon_friction(model: Model, q: Vector, v: Vector) -> Vector | float:
+    """Return the friction (..., nv) of tendons along joints."""
+    if known_zero(model.tendons.friction):
+        return 0.0
+    arms = tendon_jacobian(model, q)
+    speed = matmul(arms, v[..., None])[..., 0]
+    pull = model.tendons.friction * np.tanh(speed / FRICTION_SPEED)
+    return -matmul(pull[..., None, :], arms)[..., 0, :]
+
+
+def carried_torque(model: Model, q: Vector) -> Vector:
+    """Return the torques (..., nv) that carry a part of the weights."""
+    total: Any = 0.0
+    for link, row in zip(model.links, model.compensation, strict=True):
+        if link.body and not known_zero(row):
+            at = world_pose(model, q, link.body)
+            center = at.p + matvec(at.R, row[1:] / np.where(row[0] == 0.0, 1.0, row[0]))
+            total = total - row[0] * point_arms(model, link.body, center, model.gravity, q)
+    return total
 
 
 def passive_derivatives(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Matrix, Matrix]:
@@ -83,6 +124,19 @@ def passive_derivatives(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Matri
     if not known_zero(model.stiffness):
         apart = difference(model, model.rest, q)
         by_q = -model.stiffness[:, None] * difference_slope(model, apart)
+    bent = model.compensation is not None or (
+        model.tendons is not None
+        and (model.tendons.through_space or not known_zero(model.tendons.friction))
+    )
+    if bent:  # by the rules of derivatives: what the rest does is left out
+        check_single_row(q)
+        rest = replace(model, **{key: 0.0 * getattr(model, key) for key in SIMPLE})
+
+        def torque(e: Vector, speed: Vector) -> Vector:
+            return passive_torque(rest, integrate(model, q, e), speed)
+
+        own_q, own_v = jac(torque, argnums=(0, 1))(0.0 * v, v)
+        return by_q + own_q, by_v + own_v
     if model.tendons is not None:
         at_q, at_v = tendon_offsets(model)
         arms = matmul(model.tendons.arms, np.eye(model.nv)[at_v])
@@ -90,6 +144,17 @@ def passive_derivatives(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Matri
         by_q = by_q - matmul(arms.T * stiff[..., None, :], arms)
         by_v = by_v - matmul(arms.T * model.tendons.damping, arms)
     return by_q, by_v
+
+
+#: What `passive_derivatives` knows by formulas.
+SIMPLE = ("damping", "friction", "stiffness")
+
+
+def check_single_row(q: ArrayLike) -> None:
+    """Raise if configurations have leading axes."""
+    if np.ndim(q) > 1:
+        what = "derivatives of tendons along paths, their friction, and compensation of gravity"
+        raise ValueError(f"{what} take one configuration (nq,); use arc.vmap for many")
 
 
 def difference_slope(model: Model, apart: Vector) -> Matrix:

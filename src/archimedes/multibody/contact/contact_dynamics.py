@@ -141,6 +141,9 @@ def contact_step(
     points = touches(model, q, contacts, ground, pairs) if alone is None else []
     check_shape(np.asarray(restitution), "restitution, of all or each point,", (), (len(points),))
     smooth = replace(model, friction=np.where(free_velocities(model), model.friction, 0.0))
+    if model.tendons is not None:
+        sliding = replace(model.tendons, friction=0.0 * model.tendons.friction)
+        smooth = replace(smooth, tendons=sliding)
     torques = passive_torque(smooth, q, v)
     if u is not None:
         torques = check_single(model, u, "u") + torques

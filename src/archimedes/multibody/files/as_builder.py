@@ -13,6 +13,7 @@ from archimedes.multibody.models.builder_edits import free_name
 from archimedes.multibody.models.builder_parts import Body, Joint, Mimic, Tendon
 from archimedes.multibody.models.model import LIMITS, PER_VELOCITY, Frame, Model
 from archimedes.multibody.parts.joints import KINDS, Screw
+from archimedes.multibody.parts.tendons import USUAL
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.tree import replace
 
@@ -84,7 +85,8 @@ class _Disassembly:
         self.add_link(link.parent)
         name = link.body or self.new_name(f"{link.joint}:link")
         J = np.array(m.inertias[i])
-        b.bodies[name] = Body(name, float(m.masses[i]), m.centers[i], J, link_only=not link.body)
+        body = Body(name, float(m.masses[i]), m.centers[i], J, link_only=not link.body)
+        b.bodies[name] = replace(body, compensated=self.compensated(i))
         self.bodies[i], self.open = name, i
         if any(k.joint == link.joint for k in m.links[:i]):  # the second of a universal joint
             first = b.joints[link.joint]
@@ -109,6 +111,16 @@ class _Disassembly:
         b.joints[link.joint] = Joint(
             link.joint, link.kind, parent, name, at, link.screw, mimic, values
         )
+
+    def compensated(self, i: int) -> float:
+        """Return the part of the weight of a link that is carried."""
+        if self.model.compensation is None or self.model.masses[i] == 0.0:
+            return 0.0
+        mass, *moment = (float(x) for x in self.model.compensation[i])
+        if not np.allclose(moment, mass * self.model.centers[i], rtol=1e-12, atol=1e-15):
+            body = self.model.links[i].body
+            raise ValueError(f"body {body!r}: its weight is carried beside its centre of mass")
+        return mass / float(self.model.masses[i])
 
     def values_of(self, joint: str) -> dict[str, Any]:
         """Return the numbers of a joint that are not what they are by themselves."""
@@ -146,6 +158,17 @@ class _Disassembly:
             for k, name in enumerate(t.names):
                 arms = {j: float(a) for j, a in zip(t.joints, np.array(t.arms[k])) if a != 0.0}
                 numbers = float(t.stiffness[k]), float(t.damping[k])
-                b.tendons[name] = Tendon(arms, *numbers, np.array(t.rest[k]))
+                values = {
+                    key: float(getattr(t, key)[k])
+                    for key, usual in USUAL.items()
+                    if getattr(t, key)[k] != usual
+                }
+                rest = np.array(t.rest[k])
+                b.tendons[name] = Tendon(arms, *numbers, rest, t.paths[k], values)
+        b.transmissions = {t.name: t for t in m.transmissions}
+        for name, key in m.keyframes.items():
+            b.keyframes[name] = {
+                joint: (key.q[m.q_slice(joint)], key.v[m.v_slice(joint)]) for joint in m.joint_names
+            } | {"": (key.activations, key.commands)}
         b.actuators, b.closures = [*m.actuators], [*m.closures]
         b.geometry = m.geometry

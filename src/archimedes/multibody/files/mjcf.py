@@ -34,10 +34,11 @@ from archimedes.multibody.files.robot_elements import inertia_in_body
 from archimedes.multibody.files.xml_text import AGREES, unbounded
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_edits import free_name
-from archimedes.multibody.parts.actuators import Drive, Lagged
+from archimedes.multibody.parts.actuators import Drive, Lagged, Muscle
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.geometry import Surface, make_shape
 from archimedes.multibody.parts.joints import KINDS, Free
+from archimedes.multibody.parts.tendons import Pulley, Wrap
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 from archimedes.tree import replace
@@ -67,11 +68,15 @@ UNSET = [0.5, 0.5, 0.5, 1.0]
 TEXTURE_2D = 0
 TEXTURE_ROLES = [1, 8]  # of a material's textures, those of colours: RGB and RGBA
 HIDDEN = 3  # groups of geoms from here on are not shown
-JOINT, TENDON = 0, 3  # what an actuator acts on
+JOINT, IN_PARENT, CRANK, TENDON, ON_FRAME = 0, 1, 2, 3, 4  # what an actuator acts on
 INTEGRATOR, FILTEREXACT = 1, 3  # kinds of lags, with "filter" between them
+MUSCLE = 4  # and the activation of muscles
+MUSCLE_LAW, DC_LAW = 2, 3  # laws of forces, which are numbers or linear below
+ON_PULLEY, ON_SITE = 2, 3  # what a tendon runs along
+WRAPPED = {4: "sphere", 5: "cylinder"}  # and around
 FREE, BALL = 0, 1  # kinds of joints
 SINGLE = (2, 3)  # joints of one coordinate: slides and hinges
-CONNECT, WELD, COUPLED = 0, 1, 2  # kinds of equalities
+CONNECT, WELD, COUPLED, TENDONS_COUPLED = 0, 1, 2, 3  # kinds of equalities
 BODY, SITE = 1, 6  # what an equality is between
 #: What a model may have that is not taken over: a count, and what it is.
 LEFT_OUT = {
@@ -81,7 +86,6 @@ LEFT_OUT = {
     "nplugin": "plugins",
     "nplastic": "springs that yield",
     "nmocap": "motion-capture bodies, fixed where they are",
-    "nkey": "keyframes",
     "npair": "pairs of contacts",
     "nexclude": "pairs of bodies without contact",
     "ncam": "cameras",
@@ -94,9 +98,6 @@ LEFT_OUT = {
 NUMBERS = {
     "dof_dampingpoly": "nonlinear damping (dof_dampingpoly) of joint",
     "jnt_stiffnesspoly": "nonlinear stiffness (jnt_stiffnesspoly) of joint",
-    "jnt_actgravcomp": "gravity compensation by the actuators of joint",
-    "tendon_limited": "limited: the range of tendon",
-    "tendon_frictionloss": "frictionloss of tendon",
     "tendon_armature": "armature of tendon",
     "tendon_actfrclimited": "actuatorfrcrange of tendon",
     "tendon_dampingpoly": "nonlinear damping of tendon",
@@ -202,7 +203,14 @@ class MjcfReader:
             return f"{self.bodies[body]}_joint{k - m.body_jntadr[body]}"
 
         self.joints = self.name_each("JOINT", m.njnt, joint)
-        self.tendons = self.name_each("TENDON", m.ntendon, lambda k: f"tendon{k}")
+        names = self.name_each("TENDON", m.ntendon, lambda k: f"tendon{k}")
+        # Actuators know joints and tendons by one set of names.
+        taken = {*self.joints, *names}
+        self.tendons = [
+            free_name(f"{name}:tendon", taken) if name in self.joints else name for name in names
+        ]
+        self.commands: list[int] = []
+        self.activations: list[int] = []
         count = len(m.actuator_trntype)
         self.actuators = self.name_each("ACTUATOR", count, lambda k: f"actuator{k}")
 
@@ -231,6 +239,7 @@ class MjcfReader:
         for k in range(len(self.actuators)):
             self.add_actuator(k)
         self.add_equalities()
+        self.add_keyframes()
         self.report_left_out()
         return self.builder
 
@@ -281,7 +290,9 @@ class MjcfReader:
         parent = self.owner(m.body_parentid[k])
         J = inertia_in_body(rotation_of(m.body_iquat[k]), np.diag(m.body_inertia[k]))
         J = self.exact(J, m.body_user[k][9:])
-        builder.add_body(body, float(m.body_mass[k]), np.array(m.body_ipos[k]), J)
+        carried = 0.0 if self.is_off("GRAVITY") else float(m.body_gravcomp[k])
+        mass, center = float(m.body_mass[k]), np.array(m.body_ipos[k])
+        builder.add_body(body, mass, center, J, gravity_compensation=carried)
         self.report.use("body")
         R = self.exact(rotation_of(m.body_quat[k]), m.body_user[k])
         p = np.array(m.body_pos[k])
@@ -429,20 +440,64 @@ class MjcfReader:
         return surfaces[mesh]
 
     def add_tendons(self) -> None:
-        """Add tendons along joints; those through space are reported."""
+        """Add tendons along joints and along paths through space."""
         m = self.m
         for k, name in enumerate(self.tendons):
             arms = self.tendon_arms(k)
-            if arms is None:
-                self.ignore(f"tendon {name!r} through space")
+            path = None if arms is not None else self.tendon_path(k)
+            if arms is None and path is None:
+                self.ignore(f"tendon {name!r} along a joint of several coordinates")
                 continue
             values = {
                 key: 0.0 if self.is_off(SWITCHED[key]) else float(getattr(m, f"tendon_{key}")[k])
                 for key in ("stiffness", "damping")
             }
+            if not self.is_off("FRICTIONLOSS"):
+                values["friction"] = float(m.tendon_frictionloss[k])
+            if m.tendon_limited[k] and not self.is_off("LIMIT"):
+                margin = float(m.tendon_margin[k])
+                values["lower"] = float(m.tendon_range[k][0]) + margin
+                values["upper"] = float(m.tendon_range[k][1]) - margin
+                frequency, damping = stop_of(m.tendon_solref_lim[k])
+                values["limit_frequency"], values["limit_damping"] = frequency, damping
+                self.report.use("limit")
             rest = np.array(m.tendon_lengthspring[k])
-            self.builder.add_tendon(name, arms, rest=rest, **values)
+            self.builder.add_tendon(name, arms, path=path, rest=rest, **values)
             self.report.use("tendon")
+
+    def tendon_path(self, k: int) -> list[str | Wrap | Pulley] | None:
+        """Return the path of a tendon through space, or None if it has none."""
+        m, path = self.m, list[str | Wrap | Pulley]()
+        for w in range(m.tendon_adr[k], m.tendon_adr[k] + m.tendon_num[k]):
+            kind, what = int(m.wrap_type[w]), int(m.wrap_objid[w])
+            if kind == ON_SITE:
+                path.append(self.frames[what])
+            elif kind == ON_PULLEY:
+                path.append(Pulley(float(m.wrap_prm[w])))
+            elif kind in WRAPPED:
+                path.append(self.wrapped(what, WRAPPED[kind], round(float(m.wrap_prm[w]))))
+            else:
+                return None
+        return path
+
+    def wrapped(self, geom: int, shape: str, side: int) -> Wrap:
+        """Return what a tendon wraps around; the frame is at the geom."""
+        m, builder, body = self.m, self.builder, self.m.geom_bodyid[geom]
+        frame = f"{m.geom(geom).name or f'geom{geom}'}:wrap"
+        if frame not in builder.frames:
+            at = rotation_of(m.geom_quat[geom]), np.array(m.geom_pos[geom])
+            builder.add_frame(frame, self.owner(body), *at)
+        radius = float(m.geom_size[geom][0])
+        if side < 0:
+            return Wrap(frame, radius, shape)
+        data = self.mujoco.MjData(m)
+        data.qpos[:] = m.qpos0
+        self.mujoco.mj_kinematics(m, data)
+        inside = bool(np.linalg.norm(data.site_xpos[side] - data.geom_xpos[geom]) < radius)
+        if body != m.site_bodyid[side]:
+            where = f"side site {self.frames[side]!r} of another body"
+            self.approximate(f"{where}: it is inside or outside as it is in the file")
+        return Wrap(frame, radius, shape, self.frames[side], inside)
 
     def tendon_arms(self, k: int) -> dict[str, float] | None:
         """Return the arms of a tendon by joint, or None if it does not run along joints alone."""
@@ -456,55 +511,170 @@ class MjcfReader:
         return arms
 
     def add_actuator(self, k: int) -> None:
-        """Add an actuator on a joint or a tendon along joints, with a lag or without."""
-        m, arms = self.m, None
-        on, what = m.actuator_trntype[k], m.actuator_trnid[k][0]
-        if on == JOINT and m.jnt_type[what] in SINGLE:
-            arms = {self.joints[what]: 1.0}
-        elif on == TENDON:
-            arms = self.tendon_arms(what)
-        known = m.actuator_gaintype[k] < 2 and m.actuator_biastype[k] < 2
-        lag, where = m.actuator_dyntype[k], label(m.actuator(k), "actuator")
+        """Add an actuator on what it acts on, with a state or without."""
+        m = self.m
+        lag, where = int(m.actuator_dyntype[k]), label(m.actuator(k), "actuator")
         if int(m.opt.disableactuator) >> int(m.actuator_group[k]) & 1 or self.is_off("ACTUATION"):
             self.ignore(f"{where}, which the file switches off")
             return
         if m.actuator_plugin[k] >= 0:
             self.ignore(f"{where}: what a plugin computes; pass its torques to dynamics")
             return
-        if arms is None or not known or lag > FILTEREXACT:
+        arms = self.arms_of(k) if self.is_known(k) else None
+        if arms is None:
             self.ignore(
-                f"{where}: only those without dynamics of their own or with a lag, on joints of "
-                "one coordinate and tendons along such, are known; pass its torques to dynamics"
+                f"{where}: its kind is not known (adhesion, several controls, a state of its own "
+                "beyond a lag or a muscle's); pass its torques to dynamics"
             )
             return
-        if lag > INTEGRATOR and not m.actuator_dynprm[k][0] > 0.0:
-            self.approximate(f"{where}: a lag of no time is none")
-            lag = 0
         if lag and m.actuator_actearly[k]:
             self.approximate(
                 f"{where}: actearly, the activation of the next step, is that of the same time"
             )
-        drive = self.drive(k, arms)
-        if lag:  # the activation takes over the range of the commands
-            constant = None if lag == INTEGRATOR else float(m.actuator_dynprm[k][0])
-            inner = replace(drive, command_range=np.array([-np.inf, np.inf]))
-            lagged = Lagged(inner, constant, drive.command_range, self.range_of("act", k))
-        self.builder.actuators.append(lagged if lag else drive)
+        if lag == MUSCLE:
+            self.builder.actuators.append(self.muscle(k, arms))
+        else:
+            self.builder.actuators.append(self.driven(k, arms, lag, where))
+        self.commands.append(self.control_of(k))
+        if hasattr(self.builder.actuators[-1], "activation_rate"):
+            self.activations.append(int(m.actuator_actadr[k]))
         self.report.use("actuator")
 
-    def drive(self, k: int, arms: dict[str, float]) -> Drive:
-        """Return an actuator; its length is the gear times the sum of arms and coordinates."""
+    def is_known(self, k: int) -> bool:
+        """Return whether the law of an actuator has a counterpart here."""
         m = self.m
-        gear, gain = float(m.actuator_gear[k][0]), np.array(m.actuator_gainprm[k][:3])
+        laws = int(m.actuator_gaintype[k]), int(m.actuator_biastype[k]), int(m.actuator_dyntype[k])
+        gain, bias = np.array(m.actuator_gainprm[k]), np.array(m.actuator_biasprm[k])
+        many = getattr(m, "actuator_ctrlnum", None), getattr(m, "actuator_outnum", None)
+        if any(count is not None and count[k] != 1 for count in many):
+            return False
+        if MUSCLE_LAW in laws[:2]:
+            return laws == (MUSCLE_LAW, MUSCLE_LAW, MUSCLE) and np.array_equal(gain, bias)
+        if DC_LAW in laws[:2]:  # without states and other effects: resistance and constant
+            alone = not m.actuator_actnum[k] and not gain[2:].any() and not bias.any()
+            return laws[:2] == (DC_LAW, DC_LAW) and alone and bool(gain[0] > 0.0)
+        return laws[0] < 2 and laws[1] < 2 and laws[2] <= FILTEREXACT
+
+    def arms_of(self, k: int) -> dict[str, float] | None:
+        """Return the arms of what an actuator acts on, by name; None if that has no counterpart."""
+        m, gear = self.m, np.array(self.m.actuator_gear[self.output_of(k)])
+        on, (what, other) = int(m.actuator_trntype[k]), (int(i) for i in m.actuator_trnid[k])
+        if on == TENDON:
+            arms = self.tendon_arms(what)
+            if arms is not None:
+                return {joint: gear[0] * arm for joint, arm in arms.items()}
+            return (
+                {self.tendons[what]: gear[0]}
+                if self.tendons[what] in self.builder.tendons
+                else None
+            )
+        if on in (JOINT, IN_PARENT) and m.jnt_type[what] in SINGLE:
+            return {self.joints[what]: gear[0]}
+        values: dict[str, Any] = {"gear": gear}
+        if on in (JOINT, IN_PARENT):
+            values |= {"joint": self.joints[what], "in_parent": on == IN_PARENT}
+            if m.jnt_type[what] == BALL:
+                values["gear"] = np.concatenate([np.zeros(3), gear[:3]])
+        elif on == ON_FRAME:
+            values["frame"] = self.frames[what]
+            values["reference"] = None if other < 0 else self.frames[other]
+        elif on == CRANK:
+            values |= {"crank": self.frames[what], "reference": self.frames[other]}
+            values["rod"] = float(m.actuator_cranklength[k])
+        else:
+            return None
+        taken = {*self.joints, *self.tendons, *self.actuators, *self.builder.transmissions}
+        name = self.actuators[k]
+        if name in taken - {*self.actuators}:
+            name = free_name(f"{name}:transmission", taken)
+        self.builder.add_transmission(name, **values)
+        return {name: 1.0}
+
+    def output_of(self, k: int) -> int:
+        """Return where the output of an actuator is among those of all."""
+        return int(getattr(self.m, "actuator_outadr", range(k + 1))[k])
+
+    def control_of(self, k: int) -> int:
+        """Return where the command of an actuator is among those of all."""
+        return int(getattr(self.m, "actuator_ctrladr", range(k + 1))[k])
+
+    def driven(self, k: int, arms: dict[str, float], lag: int, where: str) -> Drive | Lagged:
+        """Return an actuator whose force is linear in command, length and speed; it may lag."""
+        m = self.m
+        if lag > FILTEREXACT:  # of a DC motor, without a state
+            lag = 0
+        if lag > INTEGRATOR and not m.actuator_dynprm[k][0] > 0.0:
+            self.approximate(f"{where}: a lag of no time is none")
+            lag = 0
+        drive = self.drive(k, arms)
+        if not lag:
+            return drive
+        # The activation takes over the range of the commands.
+        constant = None if lag == INTEGRATOR else float(m.actuator_dynprm[k][0])
+        inner = replace(drive, command_range=np.array([-np.inf, np.inf]))
+        return Lagged(inner, constant, drive.command_range, self.range_of("act", k))
+
+    def drive(self, k: int, arms: dict[str, float]) -> Drive:
+        """Return an actuator on the sum of arms and coordinates."""
+        m = self.m
+        gain = np.array(m.actuator_gainprm[k][:3])
+        bias = np.array(m.actuator_biasprm[k][:3]) * int(m.actuator_biastype[k] == 1)
         if m.actuator_gaintype[k] == 0:
             gain[1:] = 0.0
-        bias = np.array(m.actuator_biasprm[k][:3]) * int(m.actuator_biastype[k])
+        elif m.actuator_gaintype[k] == DC_LAW:  # of voltage: K (u - K w) / R
+            resistance, constant = gain[:2]
+            gain = np.array([constant / resistance, 0.0, 0.0])
+            bias = np.array([0.0, 0.0, -constant * constant / resistance])
         ranges = [self.range_of(what, k) for what in ("ctrl", "force")]
-        return Drive(tuple(arms), gear * np.array(list(arms.values())), gain, bias, *ranges)
+        drive = Drive(tuple(arms), np.array(list(arms.values())), gain, bias, *ranges)
+        own = [
+            self.builder.transmissions[name] for name in arms if name in self.builder.transmissions
+        ]
+        turning = [t.gear[3:] for t in own if t.kind == "joint"]
+        servo = gain[0] > 0.0 and bias[1] == -gain[0]
+        if turning and servo and self.m.jnt_type[self.m.actuator_trnid[k][0]] == BALL:
+            return replace(drive, period=2.0 * np.pi * float(np.linalg.norm(turning[0])))
+        return drive
+
+    def muscle(self, k: int, arms: dict[str, float]) -> Muscle:
+        """Return a muscle."""
+        m, out = self.m, self.output_of(k)
+        start, end, force, scale, low, high, top, passive, eccentric = (
+            float(x) for x in m.actuator_gainprm[k][:9]
+        )
+        if force < 0.0:
+            force = scale / max(float(m.actuator_acc0[out]), MJMINVAL)
+        limits = self.range_of("ctrl", k)
+        if limits[0] > 0.0 or limits[1] < 1.0:
+            self.approximate(f"{label(m.actuator(k), 'actuator')}: its command is from 0 to 1")
+        [(name, gear)] = arms.items()
+        up, down, smoothing = (float(x) for x in m.actuator_dynprm[k][:3])
+        return Muscle(
+            name, force, np.array(m.actuator_lengthrange[out]), np.array([start, end]),
+            np.array([low, high]), top, passive, eccentric, np.array([up, down]), smoothing,
+            gear, self.range_of("force", k),
+        )  # fmt: skip
+
+    def add_keyframes(self) -> None:
+        """Add keyframes: coordinates by joint, activations and commands."""
+        m = self.m
+        names = self.name_each("KEY", m.nkey, lambda k: f"key{k}")
+        for k, name in enumerate(names):
+            values: dict[str, Any] = {}
+            for j, joint in enumerate(self.joints):
+                kind, q0, v0 = JOINTS[m.jnt_type[j]], m.jnt_qposadr[j], m.jnt_dofadr[j]
+                q, v = m.key_qpos[k][q0 : q0 + kind.nq], np.array(m.key_qvel[k][v0 : v0 + kind.nv])
+                if isinstance(kind, Free):  # in axes of the body
+                    v[:3] = rotation_of(q[3:]).T @ v[:3]
+                values[joint] = np.array(q), v
+            values[""] = m.key_act[k][self.activations], m.key_ctrl[k][self.commands]
+            self.builder.keyframes[name] = values
+            self.report.use("key")
 
     def range_of(self, what: str, k: int) -> np.ndarray:
         """Return a range of an actuator, all numbers where it has none."""
         off = what == "ctrl" and self.is_off("CLAMPCTRL")
+        k = self.control_of(k) if what == "ctrl" else k
         if off or not getattr(self.m, f"actuator_{what}limited")[k]:
             return np.array([-np.inf, np.inf])
         return np.array([*map(unbounded, getattr(self.m, f"actuator_{what}range")[k].tolist())])
@@ -532,8 +702,14 @@ class MjcfReader:
         m = self.m
         kind, one, two, on = m.eq_type[k], m.eq_obj1id[k], m.eq_obj2id[k], m.eq_objtype[k]
         data = np.array(m.eq_data[k])
-        if kind == COUPLED and not np.any(data[2:5]) and m.jnt_type[one] in SINGLE:
+        if kind == COUPLED and m.jnt_type[one] in SINGLE:
             return self.couple(one, two, data)
+        if kind == TENDONS_COUPLED:
+            names = [self.tendons[n] for n in (one, two) if n >= 0]
+            start = [float(m.tendon_length0[n]) for n in (one, max(two, 0))]
+            if any(name not in self.builder.tendons for name in names):
+                return None
+            return coupling(names, start, data)
         if kind not in (CONNECT, WELD) or on not in (BODY, SITE):
             return None
         turns = kind == WELD and data[10] != 0.0
@@ -557,6 +733,10 @@ class MjcfReader:
         """Return a joint held at a number, or at a straight line of another."""
         m = self.m
         start = [float(m.qpos0[m.jnt_qposadr[j]]) for j in (one, max(two, 0))]
+        if two >= 0 and data[2:5].any():
+            if m.jnt_type[two] not in SINGLE:
+                return None
+            return coupling([self.joints[one], self.joints[two]], start, data)
         if two < 0 or data[1] == 0.0:
             return Coupling({self.joints[one]: 1.0}, float(data[0]) + start[0])
         if m.jnt_type[two] not in SINGLE:
@@ -575,8 +755,6 @@ class MjcfReader:
                 self.ignore(f"{number} {what}")
         if m.opt.density or m.opt.viscosity:
             self.ignore("forces of the fluid around")
-        if np.any(m.body_gravcomp):
-            self.ignore("gravity compensation")
         for j, name in enumerate(self.joints):
             self.report_joint(j, f"joint {name!r}")
         colliding = (m.geom_contype != 0) | (m.geom_conaffinity != 0)
@@ -584,12 +762,16 @@ class MjcfReader:
         if number := int(np.sum(colliding & np.any(own, axis=0))):
             self.approximate(f"friction or softness of {number} geoms: Ground and Pair have theirs")
         self.report_numbers()
-        if np.any(m.dof_frictionloss) and not self.is_off("FRICTIONLOSS"):
+        if (np.any(m.dof_frictionloss) or np.any(m.tendon_frictionloss)) and not self.is_off(
+            "FRICTIONLOSS"
+        ):
             smooth = "is a smooth force in dynamics and exact in contact_step"
             self.approximate(f"frictionloss, which is a constraint in MuJoCo, {smooth}")
-        if np.any(m.jnt_limited) and not self.is_off("LIMIT"):
+        if (np.any(m.jnt_limited) or np.any(m.tendon_limited)) and not self.is_off("LIMIT"):
             stops = "are springs with dampers in dynamics and exact in contact_step"
-            self.approximate(f"limits of joints, which are soft constraints in MuJoCo, {stops}")
+            self.approximate(
+                f"limits of joints and tendons, which are soft constraints in MuJoCo, {stops}"
+            )
 
     def report_joint(self, j: int, where: str) -> None:
         """Report which numbers of a joint count otherwise here."""
@@ -603,6 +785,8 @@ class MjcfReader:
             larger = "" if low == -high else ", of the larger one"
             limit = f"an effort_limit{larger}, of what actuators give together"
             self.approximate(f"{where}: actuatorfrcrange is {limit}")
+        if m.jnt_actgravcomp[j] and m.jnt_actfrclimited[j]:
+            self.approximate(f"{where}: gravity compensation is not within its actuatorfrcrange")
         if kind != FREE:
             return
         if not np.array_equal(m.qpos0[start : start + 7], JOINTS[FREE].neutral):
@@ -626,6 +810,14 @@ class MjcfReader:
             lost = (name for name, row in zip(names, rows, strict=True) if np.any(row))
             for name in dict.fromkeys(lost):
                 self.ignore(f"{what} {name!r}")
+
+
+def coupling(names: list[str], start: list[float], data: Vector) -> Coupling:
+    """Return a length held at a polynomial of another, both from where they start."""
+    offset, factors = float(data[0]) + start[0], tuple(map(float, data[1:5]))
+    if len(names) < 2 or not any(factors):
+        return Coupling({names[0]: 1.0}, offset)
+    return Coupling({names[0]: 1.0}, offset, names[1], factors, start[1])
 
 
 def stop_of(solref: Vector) -> tuple[float, float]:

@@ -45,11 +45,12 @@ from archimedes.multibody.files.xml_text import (
 from archimedes.multibody.models.assembly import ROOT_JOINT, is_identity
 from archimedes.multibody.models.builder import WORLD, Builder
 from archimedes.multibody.models.builder_parts import Body, Joint, Report
-from archimedes.multibody.parts.actuators import Drive, Lagged, Motor, Servo
+from archimedes.multibody.parts.actuators import Drive, Lagged, Motor, Muscle, Servo
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import KINDS, Screw
 from archimedes.multibody.parts.ranges import known_numbers
+from archimedes.multibody.parts.tendons import Pulley, Wrap, frames_of
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 
@@ -62,6 +63,8 @@ HALVES = {
     "plane": (0.5, 0.5), "sphere": (1.0,), "capsule": (1.0, 0.5), "ellipsoid": (1.0, 1.0, 1.0),
     "cylinder": (1.0, 0.5), "box": (0.5, 0.5, 0.5),
 }  # fmt: skip
+#: What stops of tendons are by themselves.
+USUAL_STOP = {"limit_frequency": 50.0, "limit_damping": 1.0}
 #: What MuJoCo reads of meshes.
 MESHES = (".stl", ".obj", ".msh")
 
@@ -90,6 +93,8 @@ class MjcfWriter:
         self.root = ElementTree.Element("mujoco", {"model": builder.name})
         self.exact = False
         self.couplings: list[Coupling] = []  # of joints that follow others
+        self.order: list[Joint] = []  # of the coordinates in the file
+        self.commanded: list[int] = []  # which actuators are written
         names = [builder.name, *builder.bodies, *builder.frames, *builder.joints, *builder.tendons]
         check_names(names, "name")
         element(self.root, "compiler", angle="radian", inertiafromgeom="false")
@@ -100,6 +105,7 @@ class MjcfWriter:
         self.add_equalities()
         self.add_tendons()
         self.add_actuators()
+        self.add_keyframes()
         if self.exact:
             element(self.custom, "text", name=MARK, data="1")
         for section in list(self.root):
@@ -190,6 +196,8 @@ class MjcfWriter:
             R, p = np.asarray(at.R, dtype=float), at.p
             q, exact = quaternion_of(R)
         one = element(below, "body", name=body.name, pos=shown(p, 0.0), quat=quaternion_text(q))
+        if np.any(body.compensated):
+            one.set("gravcomp", text_of(body.compensated))
         same = self.add_inertial(one, body) if chain.joints else True
         if not (exact and same):
             one.set("user", self.user(np.eye(3) if R is None else R, body.inertia))
@@ -229,6 +237,19 @@ class MjcfWriter:
             if on == owner:
                 self.add_placed(one, "site", at, name=name)
                 self.report.use("site")
+                for wrap in self.wraps():
+                    if wrap.frame == name:
+                        self.add_placed(
+                            one, "geom", at, name=wrap_name(wrap), type=wrap.shape, contype="0",
+                            conaffinity="0", group="4", mass="0",
+                            size=text_of([wrap.radius] + [wrap.radius] * (wrap.shape != "sphere")),
+                        )  # fmt: skip
+
+    def wraps(self) -> list[Wrap]:
+        """Return what tendons wrap around, each once."""
+        paths = [tendon.path for tendon in self.builder.tendons.values()]
+        found = [part for path in paths for part in path if isinstance(part, Wrap)]
+        return list({wrap_name(wrap): wrap for wrap in found}.values())
 
     def add_placed(
         self, one: ElementTree.Element, tag: str, at: Pose, **attributes: str | None
@@ -322,6 +343,7 @@ class MjcfWriter:
             speeds = bounded(values.get("speed_limit", np.full(kind.nv, np.inf)))
             texts["user"] = self.user(CONTINUOUS if kind.name == "continuous" else HINGE, speeds)
         element(one, "joint", name=joint.name, type=TYPES[kind.name], **texts)
+        self.order.append(joint)
         self.report.use("joint")
 
     def stop(self, values: dict[str, Any], joint: Joint) -> dict[str, str]:
@@ -422,6 +444,17 @@ class MjcfWriter:
     def add_coupling(self, equality: ElementTree.Element, held: Coupling, k: int) -> None:
         """Add a <joint> equality: the first joint as a line of the second."""
         (one, arm), *others = held.arms
+        kinds = {name in self.builder.tendons for name in held.names}
+        known = {*self.builder.tendons, *self.builder.joints}
+        if held.follows is not None or True in kinds:
+            poly = [*held.polynomial, *([0.0] * 4)][:4]
+            alone = not others and arm == 1.0 and len(kinds) == 1 and len(held.polynomial) <= 4
+            if not alone or True in kinds or held.start or held.names - known:
+                self.lose(f"closure {k}, a coupling of {listed('length', sorted(held.names))}")
+                return
+            line = text_of([held.offset, *poly])
+            element(equality, "joint", joint1=one, joint2=held.follows, polycoef=line)
+            return
         if len(others) > 1:
             self.lose(f"closure {k}, which couples {len(held.arms)} joints; MJCF couples two")
             return
@@ -447,16 +480,34 @@ class MjcfWriter:
         return name if name in self.builder.frames else None
 
     def add_tendons(self) -> None:
-        """Add the tendons along joints."""
+        """Add the tendons."""
         tendon = element(self.root, "tendon")
         for name, each in self.builder.tendons.items():
             rest = np.asarray(each.rest, dtype=float)
             if np.all(rest == -1.0):
                 self.lose(f"tendon {name!r}: a rest of -1, which in MJCF means none")
-            one = element(
-                tendon, "fixed", name=name, stiffness=text_of(each.stiffness),
-                damping=text_of(each.damping), springlength=text_of(rest),
-            )  # fmt: skip
+            numbers = {"stiffness": each.stiffness, "damping": each.damping, "springlength": rest}
+            numbers["frictionloss"] = each.values.get("friction", 0.0)
+            texts = {key: text_of(x) for key, x in numbers.items()}
+            limits = [each.values.get("lower", -np.inf), each.values.get("upper", np.inf)]
+            if np.isfinite(limits).any():
+                f, z = (each.values.get(key, USUAL_STOP[key]) for key in USUAL_STOP)
+                texts |= {"limited": "true", "range": text_of(bounded(limits))}
+                texts["solreflimit"] = text_of([-f * f, -2.0 * f * z])
+            lost = [n for n in frames_of(each.path) - {w.frame for w in self.wraps()}
+                    if n not in self.builder.frames]  # fmt: skip
+            lost += [w.frame for w in self.wraps() if w.frame not in self.builder.frames]
+            if each.path and lost:
+                self.lose(f"tendon {name!r}: {lost[0]!r} on its path is a body, not a frame")
+                continue
+            one = element(tendon, "spatial" if each.path else "fixed", name=name, **texts)
+            for part in each.path:
+                if isinstance(part, Pulley):
+                    element(one, "pulley", divisor=text_of(part.divisor))
+                elif isinstance(part, Wrap):
+                    element(one, "geom", geom=wrap_name(part), sidesite=part.side)
+                else:
+                    element(one, "site", site=part)
             for joint, arm in each.arms.items():
                 element(one, "joint", joint=joint, coef=text_of(arm))
             self.report.use("tendon")
@@ -473,6 +524,9 @@ class MjcfWriter:
                 lag = {"dyntype": "integrator" if T is None else "filter"}
                 lag["dynprm"] = None if T is None else text_of(T)
                 lag |= range_of("act", actuator.activation_range)
+            if isinstance(inner, Muscle):
+                self.add_muscle(section, inner, k)
+                continue
             drive = as_drive(inner)
             on = None if drive is None else self.transmission(drive)
             if drive is None or on is None:
@@ -482,6 +536,7 @@ class MjcfWriter:
                 continue
             if inner is not drive:
                 self.alter(f"actuator {k}, a {type(inner).__name__}, is a general one")
+            self.commanded.append(k)
             if known_numbers(drive.rotor_inertia, "rotor_inertia", "") or np.any(
                 np.asarray(drive.gear) != 1
             ):
@@ -504,6 +559,8 @@ class MjcfWriter:
     def transmission(self, drive: Drive) -> dict[str, str] | None:
         """Return what an actuator acts on, and its gear: a joint, or a tendon along its joints."""
         arms = np.asarray(drive.arms, dtype=float)
+        if len(drive.joints) == 1 and drive.joints[0] not in self.builder.joints:
+            return self.on_length(drive.joints[0], float(arms[0]))
         if len(drive.joints) == 1:
             return {"joint": drive.joints[0], "gear": text_of(arms[0])}
         for name, tendon in self.builder.tendons.items():
@@ -514,6 +571,74 @@ class MjcfWriter:
                     if np.array_equal(gear * own, arms):
                         return {"tendon": name, "gear": text_of(gear)}
         return None
+
+    def on_length(self, name: str, arm: float) -> dict[str, str] | None:
+        """Return how an actuator is on a tendon or a transmission, None if MJCF cannot say it."""
+        b = self.builder
+        if name in b.tendons:
+            return {"tendon": name, "gear": text_of(arm)}
+        t = b.transmissions[name]
+        gear, joint = arm * np.asarray(t.gear, dtype=float), b.joints.get(t.on)
+        if t.kind == "joint" and joint is not None:
+            ball = joint.kind.name == "spherical"
+            gear = np.concatenate([gear[3:], np.zeros(3)]) if ball else gear
+            on = {"jointinparent" if t.in_parent else "joint": t.on}
+        elif self.site(t.on) is None or (t.reference and self.site(t.reference) is None):
+            return None
+        elif t.kind == "crank":
+            on = {"cranksite": t.on, "slidersite": str(t.reference)}
+            on["cranklength"] = text_of(t.rod)
+        else:
+            on = {"site": t.on} | ({"refsite": t.reference} if t.reference else {})
+        return {"name": name, **on, "gear": text_of(gear)}
+
+    def add_muscle(self, section: ElementTree.Element, muscle: Muscle, k: int) -> None:
+        """Add a <muscle>."""
+        gear = float(muscle.gear)
+        on = self.transmission(Drive((muscle.joint,), np.array([gear])))
+        if on is None:
+            self.lose(f"actuator {k}, a muscle of {muscle.joint!r}")
+            return
+        numbers = {
+            "lengthrange": muscle.length_range, "range": muscle.operating_range,
+            "force": muscle.peak, "lmin": muscle.active_range[0], "lmax": muscle.active_range[1],
+            "vmax": muscle.top_speed, "fpmax": muscle.passive_peak,
+            "fvmax": muscle.eccentric_peak, "timeconst": muscle.time_constants,
+            "tausmooth": muscle.smoothing,
+        }  # fmt: skip
+        texts = {key: text_of(x) for key, x in numbers.items()}
+        element(section, "muscle", **on, **range_of("force", muscle.force_range), **texts)
+        self.commanded.append(k)
+        self.report.use("actuator")
+
+    def add_keyframes(self) -> None:
+        """Add the keyframes; those that hold more than is written are lost."""
+        section = element(self.root, "keyframe")
+        every = self.builder.actuators
+        stateful = [k for k, a in enumerate(every) if hasattr(a, "activation_rate")]
+        for name, values in self.builder.keyframes.items():
+            q, v = [], []
+            for joint in self.order:
+                own_q, own_v = values.get(joint.name, (joint.kind.neutral, np.zeros(joint.kind.nv)))
+                own_v = np.array(own_v)
+                if joint.kind.name == "free":  # in axes of the world
+                    own_v[:3] = quaternion_to_dcm(np.array(own_q[3:])).T @ own_v[:3]
+                q.append(own_q)
+                v.append(own_v)
+            act, ctrl = values.get("", (np.zeros(0), np.zeros(0)))
+            texts = {"qpos": text_of(np.concatenate(q)), "qvel": text_of(np.concatenate(v))}
+            if len(ctrl) == len(every):
+                own_act = [act[n] for n, k in enumerate(stateful) if k in self.commanded]
+                own_ctrl = [ctrl[k] for k in self.commanded]
+                texts |= {"act": text_of(own_act)} if own_act else {}
+                texts |= {"ctrl": text_of(own_ctrl)} if own_ctrl else {}
+            element(section, "key", name=name, **texts)
+            self.report.use("key")
+
+
+def wrap_name(wrap: Wrap) -> str:
+    """Return the name of the shape that a tendon wraps around."""
+    return f"{wrap.frame}:{wrap.shape}:{wrap.radius:g}"
 
 
 def as_drive(actuator: Any) -> Drive | None:

@@ -262,7 +262,10 @@ class UrdfWriter:
             self.lose(f"gravity {text_of(b.gravity)}")
         if b.tendons:
             self.lose(listed("tendon", b.tendons))
-        for what, several in (("actuator", b.actuators), ("closure", b.closures)):
+        if any(np.any(body.compensated) for body in b.bodies.values()):
+            self.lose("compensation of gravity")
+        more = (("transmission", b.transmissions), ("keyframe", b.keyframes))
+        for what, several in (("actuator", b.actuators), ("closure", b.closures), *more):
             if several:
                 self.lose(f"{len(several)} {what}{'s' * (len(several) > 1)}")
         lost = {s.body for s in b.geometry} - {*b.bodies}

@@ -11,8 +11,10 @@ import numpy as np
 from archimedes.checks import as_array, check_choice, concrete
 from archimedes.multibody.models.builder_parts import Body, Joint, inertia_fault
 from archimedes.multibody.models.model import LIMITS, PER_VELOCITY, Frame, Link, Model
-from archimedes.multibody.parts.actuators import Tendons
 from archimedes.multibody.parts.joints import KINDS, Screw
+from archimedes.multibody.parts.ranges import known_zero
+from archimedes.multibody.parts.tendons import USUAL, Tendons
+from archimedes.multibody.systems.dynamics import Keyframe
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.axis_rotations import round_rotation
 from archimedes.spatial.components import matvec, skew
@@ -173,6 +175,17 @@ class _Assembly:
             self.columns["rest"][source.q] = np.where(total == 0.0, rest, pulled)
             self.columns["stiffness"][v] = total
 
+    def keyframes(self) -> dict[str, Any]:
+        """Return the states by name, of which a builder knows coordinates by joint."""
+        found = {}
+        for name, values in self.builder.keyframes.items():
+            q, v = np.zeros(self.nq), np.zeros(self.nv)
+            for link in (link for link in self.links if not link.mimic):
+                own_q, own_v = values.get(link.joint, (link.kind.neutral, 0.0))
+                q[link.q_slice], v[link.v_slice] = own_q, own_v
+            found[name] = Keyframe(q, v, *values.get("", (np.zeros(0), np.zeros(0))))
+        return found
+
     def fill(self, gravity: ArrayLike) -> Model:
         """Return the model of the rows."""
         masses, centers, inertias = zip(*map(merge_bodies, self.parts), strict=True)
@@ -192,6 +205,9 @@ class _Assembly:
             actuators=tuple(self.builder.actuators),
             closures=tuple(self.builder.closures),
             geometry=self.builder.geometry,
+            transmissions=tuple(self.builder.transmissions.values()),
+            compensation=compensation_of(self.parts),
+            keyframes=self.keyframes(),
             **{name: stack_rows(rows) for name, rows in self.columns.items()},
         )
 
@@ -205,9 +221,31 @@ def tendons_of(builder: Builder) -> Tendons | None:
     for name in joints:
         if builder.joints[name].kind.nq != 1 or builder.joints[name].mimic is not None:
             raise ValueError(f"a tendon runs along joint {name!r}: it must have one coordinate")
-    arms = [np.stack([as_array(t.arms.get(name, 0.0)) for name in joints]) for t in each]
+    arms = [stack_rows([t.arms.get(name, 0.0) for name in joints]) for t in each]
     numbers = [[getattr(t, name) for t in each] for name in ("stiffness", "damping", "rest")]
-    return Tendons(tuple(builder.tendons), joints, np.stack(arms), *map(stack_rows, numbers))
+    own = {
+        key: stack_rows([t.values.get(key, usual) for t in each]) for key, usual in USUAL.items()
+    }
+    paths = tuple(tendon.path for tendon in each)
+    first, second, third = map(stack_rows, numbers)
+    names: Any = tuple(builder.tendons)
+    return Tendons(names, joints, np.stack(arms), first, second, third, paths, **own)
+
+
+def compensation_of(parts: list[list[tuple[Body, Pose]]]) -> Array | None:
+    """Return mass and first moment (n, 4) of what is carried against gravity, None for nothing."""
+    bodies = [body for own in parts for body, _ in own]
+    if all(known_zero(body.compensated) for body in bodies):
+        return None
+    rows = []
+    for own in parts:
+        row: Any = np.zeros(4)
+        for body, at in own:
+            mass = body.compensated * body.mass
+            center = at.p + matvec(at.R, as_array(body.com))
+            row = row + mass * np.concatenate([np.ones(1), center])
+        rows.append(row)
+    return stack_rows(rows)
 
 
 def spread(value: ArrayLike, count: int, part: int | None, name: str) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from archimedes.multibody.models.model import GRAVITY, Model
 from archimedes.multibody.parts import ranges
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes, make_shape
-from archimedes.multibody.parts.joints import JointKind, find_kind, make_screw
+from archimedes.multibody.parts.joints import JointKind, Spherical, find_kind, make_screw
+from archimedes.multibody.parts.tendons import USUAL, Pulley, Wrap, check_path, frames_of
+from archimedes.multibody.parts.transmissions import Transmission
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.tree.struct_methods import nearest
 from archimedes.typing import ArrayLike, Scalar
@@ -70,6 +73,8 @@ class Builder:
         self.report = Report()
         self.geometry: tuple[Shape, ...] = ()
         self.tendons: dict[str, Tendon] = {}
+        self.transmissions: dict[str, Transmission] = {}
+        self.keyframes: dict[str, Any] = {}
         self.actuators: list[Any] = []
         self.closures: list[Closure | Coupling] = []
 
@@ -92,6 +97,8 @@ class Builder:
         mass: Scalar = 0.0,
         com: ArrayLike | None = None,
         inertia: ArrayLike | None = None,
+        *,
+        gravity_compensation: Scalar = 0.0,
     ) -> None:
         """Add a body.
 
@@ -105,10 +112,15 @@ class Builder:
             Centre of mass in m, in the axes of the body. The origin by default.
         inertia : array (3, 3) or (3,), optional
             Inertia in kg m^2 about the centre of mass: a matrix, or principal moments.
+        gravity_compensation : float, optional
+            Part of its weight that is carried at its centre of mass, 0 by default; 1 carries all.
         """
         self._check_new(name)
         J = np.zeros((3, 3)) if inertia is None else inertia
-        self.bodies[name] = builder_parts.check_body(name, mass, com, J)
+        body = builder_parts.check_body(name, mass, com, J)
+        where = f"body {name!r}: gravity_compensation"
+        checks.check_finite(gravity_compensation, where)
+        self.bodies[name] = replace(body, compensated=gravity_compensation)
 
     def add_massless(self, name: str) -> None:
         """Add what lies between two joints of one body: it is neither a body nor a frame.
@@ -186,34 +198,53 @@ class Builder:
     def add_tendon(
         self,
         name: str,
-        arms: Mapping[str, Scalar],
+        arms: Mapping[str, Scalar] | None = None,
         *,
+        path: Sequence[str | Wrap | Pulley] | None = None,
         stiffness: Scalar = 0.0,
         damping: Scalar = 0.0,
         rest: ArrayLike = 0.0,
+        **values: Any,
     ) -> None:
-        """Add a tendon along joints of one coordinate: a spring and a damper.
+        """Add a tendon along joints of one coordinate or along a path: a spring and a damper.
 
-        A tendon that does not stretch is a `Coupling`.
+        A tendon that does not stretch is a `Coupling`. Actuators take a tendon by its name.
 
         Parameters
         ----------
         name : str
             Name of the tendon.
-        arms : mapping
+        arms : mapping, optional
             Moment arms by the name of the joint. The length of the tendon is the sum of arm times
             q.
+        path : sequence, optional
+            In place of arms: names of frames, `Wrap` and `Pulley`. The length is that of the way.
         stiffness : float, optional
             Stiffness in N/m.
         damping : float, optional
             Damping in N s/m.
         rest : float or (float, float), optional
             Length in m at which it does not pull, or two lengths between which it is slack.
+        **values
+            Limits of the length, ``lower`` and ``upper``, dry ``friction``, and ``limit_frequency``
+            and ``limit_damping`` of the stops at these limits, as of joints.
         """
         if name in self.tendons:
             raise ValueError(f"tendon {name!r} already exists; tendons need different names")
-        if not arms:
-            raise ValueError(f"tendon {name!r}: arms must name at least one joint")
+        self._check_actuated(name, "tendon")
+        if bool(arms) == bool(path):
+            raise ValueError(f"tendon {name!r}: arms must name at least one joint; or give a path")
+        arms, way = arms or {}, check_path(path, f"tendon {name!r}") if path else ()
+        for frame in frames_of(way):
+            self._check_frame(frame, f"tendon {name!r}: path")
+        for key, value in values.items():
+            if key not in USUAL:
+                raise TypeError(f"tendon {name!r}: unknown value {key!r}; {', '.join(USUAL)}")
+            ranges.check_numbers(value, f"tendon {name!r}: {key}")
+        for key in {*values} & {"friction", "limit_frequency", "limit_damping"}:
+            checks.check_not_negative(values[key], f"tendon {name!r}: {key}")
+        lower, upper = values.get("lower", -np.inf), values.get("upper", np.inf)
+        checks.check_limits(lower, upper, f"tendon {name!r}")
         for joint, arm in arms.items():
             self._joint(joint)
             checks.check_finite(checks.as_array(arm, "arm"), f"tendon {name!r}: arm of {joint!r}")
@@ -225,7 +256,55 @@ class Builder:
         checks.check_that(
             lambda x: x[0] <= x[1], ends, f"tendon {name!r}: rest", "must be (lower, upper)"
         )
-        self.tendons[name] = Tendon(dict(arms), stiffness, damping, ends)
+        self.tendons[name] = Tendon(dict(arms), stiffness, damping, ends, way, values)
+
+    def add_transmission(
+        self,
+        name: str,
+        *,
+        frame: str | None = None,
+        joint: str | None = None,
+        crank: str | None = None,
+        gear: ArrayLike = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+        reference: str | None = None,
+        in_parent: bool = False,
+        rod: Scalar = 0.0,
+    ) -> None:
+        """Add what actuators act on by this name, as by that of a joint: see `Transmission`.
+
+        Parameters
+        ----------
+        name : str
+            Name.
+        frame : str, optional
+            Frame that the wrench `gear` acts on, such as a rotor.
+        joint : str, optional
+            Spherical or free joint, or one of one coordinate.
+        crank : str, optional
+            Frame at the pin of a crank, which pushes a slider, `reference`, along its z axis.
+        gear : array (6,), optional
+            Force and torque of a unit of the actuator, linear part first.
+        reference : str, optional
+            Frame that `frame` is held against, or the slider of a crank.
+        in_parent : bool, optional
+            Torques at a joint are in axes of its parent. False by default.
+        rod : float, optional
+            Length in m of the rod of a crank.
+        """
+        self._check_actuated(name, "transmission")
+        given = {"frame": frame, "joint": joint, "crank": crank}
+        on = {kind: what for kind, what in given.items() if what is not None}
+        if len(on) != 1:
+            raise ValueError(f"transmission {name!r}: give one of frame, joint and crank")
+        [(kind, what)] = on.items()
+        if kind == "joint":
+            kinds = self._joint(what).kind
+            if kinds.nv != 1 and not isinstance(kinds, Spherical):
+                raise ValueError(f"transmission {name!r}: joint {what!r} is a {kinds.name} joint")
+        for used in (None if kind == "joint" else what, reference):
+            if used is not None:
+                self._check_frame(used, f"transmission {name!r}: frame")
+        self.transmissions[name] = Transmission(name, kind, what, gear, reference, in_parent, rod)
 
     def attach(
         self,
@@ -478,6 +557,19 @@ class Builder:
     def _check_body(self, name: str, what: str) -> None:
         if name not in self.bodies:
             raise ValueError(f"{what} {name!r} is not a body; {nearest(name, self.bodies)}")
+
+    def _check_frame(self, name: str, what: str) -> None:
+        known = {*self.bodies, *self.frames}
+        if name not in known:
+            raise ValueError(f"{what} {name!r} is not there; {nearest(name, known)}")
+
+    def _check_actuated(self, name: str, what: str) -> None:
+        """Raise if actuators know something else by a name."""
+        for kind, names in (("tendon", self.tendons), ("transmission", self.transmissions)):
+            if name in names and kind != what:
+                raise ValueError(f"{what} {name!r}: there is a {kind} of that name already")
+        if what == "transmission" and (name in self.transmissions or name in self.joints):
+            raise ValueError(f"{what} {name!r}: there is one, or a joint, of that name already")
 
     def _check_no_cycle(self, where: str, child: str, parent: str | None) -> None:
         carrier = {j.child: j.parent for j in self.joints.values()}

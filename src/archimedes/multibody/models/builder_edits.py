@@ -14,6 +14,7 @@ from archimedes.multibody.models.builder_parts import Joint, check_within_limits
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.joints import KINDS
 from archimedes.multibody.parts.ranges import known_numbers
+from archimedes.multibody.parts.tendons import frames_of, rename_path
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.typing import ArrayLike, Scalar
 
@@ -59,7 +60,12 @@ def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at
     builder.geometry += tuple(s._replace(body=prefix + s.body) for s in other.geometry)
     for name, tendon in other.tendons.items():
         arms = {prefix + joint: arm for joint, arm in tendon.arms.items()}
-        builder.tendons[prefix + name] = replace(tendon, arms=arms)
+        path = rename_path(tendon.path, prefix)
+        builder.tendons[prefix + name] = replace(tendon, arms=arms, path=path)
+    for name, transmission in other.transmissions.items():
+        builder.transmissions[prefix + name] = transmission.renamed(prefix)
+    if other.keyframes:
+        builder.report.ignored.append(f"{builder.name}: keyframes of {other.name!r}")
     builder.actuators += [a.renamed(prefix) for a in other.actuators]
     builder.report.add(other.report)
 
@@ -77,6 +83,7 @@ def check_names(builder: Builder, other: Builder, prefix: str) -> None:
         ("body or frame", [*other.bodies, *other.frames], {*builder.bodies, *builder.frames}),
         ("joint", [*other.joints], {*builder.joints}),
         ("tendon", [*other.tendons], {*builder.tendons}),
+        ("transmission", [*other.transmissions], {*builder.transmissions}),
     ):
         for name in sorted({prefix + name for name in names} & known):
             raise ValueError(f"{what} {name!r} already exists; merge with another prefix")
@@ -100,9 +107,18 @@ def remove(builder: Builder, body: str) -> None:
             builder.report.ignored.append(f"{builder.name}: {what} of {sorted(names)}: {gone_with}")
         return not names & lost
 
+    known = {*builder.tendons, *builder.transmissions}
     builder.tendons = {
-        k: t for k, t in builder.tendons.items() if stays(f"tendon {k!r}", {*t.arms}, joints)
+        k: t
+        for k, t in builder.tendons.items()
+        if stays(f"tendon {k!r}", {*t.arms, *frames_of(t.path)}, joints | frames)
     }
+    builder.transmissions = {
+        k: t
+        for k, t in builder.transmissions.items()
+        if stays(f"transmission {k!r}", {t.on, t.reference or t.on}, joints | frames)
+    }
+    joints |= known - {*builder.tendons, *builder.transmissions}
     builder.actuators = [a for a in builder.actuators if stays("an actuator", {*a.joints}, joints)]
     needed = [(c, joints if isinstance(c, Coupling) else frames) for c in builder.closures]
     builder.closures = [c for c, lost in needed if stays("a closure", c.names, lost)]
@@ -129,7 +145,12 @@ def lock(builder: Builder, joint: Joint, value: ArrayLike) -> None:
     builder.joints[joint.name] = replace(joint, kind=KINDS["fixed"], at=at, mimic=None, values={})
     if len(q) == 1:
         lock_along(builder, joint.name, q[0])
-    staying = [a for a in builder.actuators if joint.name not in a.joints]
+    lost_names = {joint.name}
+    for key, transmission in list(builder.transmissions.items()):
+        if transmission.kind == "joint" and transmission.on == joint.name:
+            lost_names.add(key)
+            del builder.transmissions[key]
+    staying = [a for a in builder.actuators if not lost_names & {*a.joints}]
     lost = f"{builder.name}: an actuator of {joint.name!r}, which is locked"
     builder.report.ignored += [lost] * (len(builder.actuators) - len(staying))
     builder.actuators = staying
@@ -161,11 +182,21 @@ def lock_along(builder: Builder, name: str, q: Scalar) -> None:
     for key, tendon in list(builder.tendons.items()):
         if name in tendon.arms:
             arms = {k: arm for k, arm in tendon.arms.items() if k != name}
+            gone = tendon.arms[name] * q
+            values = {
+                k: x - gone if k in ("lower", "upper") else x for k, x in tendon.values.items()
+            }
             builder.tendons[key] = replace(
-                tendon, arms=arms, rest=tendon.rest - tendon.arms[name] * q
+                tendon, arms=arms, rest=tendon.rest - gone, values=values
             )
-    builder.tendons = {k: t for k, t in builder.tendons.items() if t.arms}
+    builder.tendons = {k: t for k, t in builder.tendons.items() if t.arms or t.path}
     for k, held in enumerate(builder.closures):
+        if isinstance(held, Coupling) and name == held.follows:
+            known = known_numbers(q, f"lock: joint {name!r}, which {held} follows", "")
+            powers = [
+                c * float(known - held.start) ** (n + 1) for n, c in enumerate(held.polynomial)
+            ]
+            builder.closures[k] = held = Coupling(held.arms, held.offset + sum(powers))
         if isinstance(held, Coupling) and name in held.names:
             arms = {key: arm for key, arm in held.arms if key != name}
             if not arms:
@@ -173,4 +204,5 @@ def lock_along(builder: Builder, name: str, q: Scalar) -> None:
             known = known_numbers(
                 q, f"lock: joint {name!r}, which {held} holds,", "Lock it at a number"
             )
-            builder.closures[k] = Coupling(arms, held.offset - float(dict(held.arms)[name] * known))
+            offset = held.offset - float(dict(held.arms)[name] * known)
+            builder.closures[k] = replace(held, arms=arms, offset=offset)

@@ -11,6 +11,7 @@ from archimedes import checks
 from archimedes.display import COLUMNS, brief
 from archimedes.multibody.parts.joints import JointKind, Screw, Spherical
 from archimedes.multibody.parts.ranges import check_numbers, check_one, known_numbers, read_only
+from archimedes.multibody.parts.tendons import Path
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
 
@@ -35,7 +36,8 @@ NOT_NEGATIVE = (
 class Body:
     """A rigid body: mass, centre of mass, inertia about that centre, in its own axes.
 
-    A `link_only` one is no body but what is between two joints: it has no name in the model.
+    A part of its weight, `compensated`, is carried as by a balloon. A `link_only` one is no body
+    but what is between two joints: it has no name in the model.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Body:
     com: Any
     inertia: Any
     link_only: bool = False
+    compensated: Any = 0.0
 
 
 @dataclass(frozen=True)
@@ -101,12 +104,14 @@ class Joint:
 
 @dataclass(frozen=True)
 class Tendon:
-    """A tendon: arms by joint, stiffness, damping, and between which lengths (2,) it is slack."""
+    """A tendon: arms by joint or a path, and its numbers; within `rest` (2,) it is slack."""
 
     arms: dict[str, Any]
     stiffness: Any
     damping: Any
     rest: Any
+    path: Path = ()
+    values: dict[str, Any] = field(default_factory=dict)
 
 
 def check_values(values: dict[str, Any], kind: JointKind, where: str) -> None:

@@ -15,6 +15,7 @@ from archimedes.errors import refer_to
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import JointKind, Screw
 from archimedes.multibody.parts.ranges import read_only
+from archimedes.multibody.parts.transmissions import Transmission
 from archimedes.multibody.systems.dynamics import State, dynamics
 from archimedes.spatial.kinematic_tree import draw_branches
 from archimedes.tree import field, struct
@@ -140,6 +141,13 @@ class Model:
         Closures of the file.
     geometry : tuple of Shape, optional
         Shapes to look at or to collide with.
+    transmissions : tuple of Transmission, optional
+        What actuators act on besides joints and tendons.
+    compensation : array (n, 4), optional
+        Mass in kg, and mass times place in kg m, of what is carried against gravity on each body.
+        None by default.
+    keyframes : dict, optional
+        States by name, as the file has them: ``model.keyframes["home"].q``. Empty by default.
 
     Examples
     --------
@@ -178,11 +186,15 @@ class Model:
     actuators: tuple[Any, ...] = field(default=())
     closures: tuple[Any, ...] = field(static=True, default=())
     geometry: tuple[Shape, ...] = field(static=True, default=())
+    transmissions: tuple[Transmission, ...] = field(default=())
+    compensation: Any = field(units="kg", default=None)
+    keyframes: Any = field(default=None)
 
     def __post_init__(self) -> None:
         """Check the shapes against the tree."""
         self.__dict__["gravity"] = check_vector(self.gravity, 3, "Model gravity")
         n, k = len(self.links), len(self.frames)
+        self.__dict__["keyframes"] = dict(self.keyframes or {})
         for name in ("angle_limits", "limit_frequency", "limit_damping"):
             if getattr(self, name) is None:
                 self.__dict__[name] = np.full(self.nv, PER_VELOCITY[name][1])

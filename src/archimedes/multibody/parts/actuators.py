@@ -6,7 +6,8 @@ turns, the line of a direct-current motor at full voltage. An actuator names the
 coordinate that it acts on; ``torques(q, v, command)`` are those at them, for their q and v. One
 with a state of its own also has ``activation_rate(activation, command)``: its torques are those of
 the activation in place of the command.
-Tendons are springs and dampers along sums of coordinates.
+What is a joint here may as well be a tendon or a transmission of the model: its coordinate is then
+a length, and a torque a force along it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes import checks
-from archimedes.multibody.parts.ranges import read_only
 from archimedes.tree import field, replace, struct
 from archimedes.typing import ArrayLike, Scalar, Vector
 
-__all__ = ["Drive", "Lagged", "Motor", "Servo", "Tendons"]
+__all__ = ["Drive", "Lagged", "Motor", "Muscle", "Servo"]
 
 
 class OneJoint:
@@ -201,6 +201,9 @@ class Drive:
         Gear ratio, 1 by default.
     rotor_inertia : float, optional
         Inertia of the rotor in kg m^2, which counts with the square of `gear`; see `with_rotors`.
+    period : float, optional
+        Lengths that differ by this are one, so that a servo goes the shorter way, as on a spherical
+        joint. inf, the default, for none.
 
     Examples
     --------
@@ -222,6 +225,7 @@ class Drive:
     force_range: Any = field(default=np.array([-np.inf, np.inf]))
     gear: Any = 1.0
     rotor_inertia: Any = field(units="kg m^2", default=0.0)
+    period: Any = np.inf
 
     def __post_init__(self) -> None:
         """Check the shapes, and the ranges that are known."""
@@ -246,6 +250,9 @@ class Drive:
         """
         length, speed = (sum(self.arms[k] * x[k] for k in range(len(x))) for x in (q, v))
         command = clamp(command, self.command_range)
+        if not is_infinite(self.period):
+            turns = np.floor((command - length) / self.period + 0.5)
+            command = command - self.period * turns
         force = self._sum(self.gain, length, speed) * command + self._sum(self.bias, length, speed)
         force = clamp(force, self.force_range)
         return [self.arms[k] * force for k in range(len(q))]
@@ -366,6 +373,173 @@ class Lagged:
         return self.actuator.torques(q, v, clamp(command, self.activation_range))
 
 
+@struct
+class Muscle(OneJoint):
+    """A muscle as MuJoCo's: it pulls by its activation, its length, its speed, and passively.
+
+    Lengths count from ``length_range`` as parts of the optimal length: there they are
+    ``operating_range``. ``force = -peak (FL(L) FV(V) a + FP(L))``, of the activation a, along the
+    tendon, joint or transmission that it is named for. The activation follows its command faster up
+    (``time_constants[0]``) than down, as in Millard et al. 2013. `dynamics` takes it with states of
+    `driven_state`.
+
+    Parameters
+    ----------
+    joint : str
+        Name of a tendon, a joint of one coordinate, or a transmission.
+    peak : float
+        Active force in N at the optimal length.
+    length_range : array (2,)
+        Shortest and longest length of the muscle in m, times `gear`.
+    operating_range : array (2,), optional
+        These lengths as parts of the optimal one, (0.75, 1.05) by default.
+    active_range : array (2,), optional
+        Parts of the optimal length between which the muscle can pull, (0.5, 1.6) by default.
+    top_speed : float, optional
+        Speed of shortening, in optimal lengths per s, at which it cannot pull. 1.5 by default.
+    passive_peak : float, optional
+        Passive force at the upper end of `active_range`, as a part of `peak`. 1.3 by default.
+    eccentric_peak : float, optional
+        Force while it is pulled out, as a part of `peak`. 1.2 by default.
+    time_constants : array (2,), optional
+        Time constants in s of activation and deactivation, (0.01, 0.04) by default.
+    smoothing : float, optional
+        Width of the change between both, as a difference of command and activation. 0 by default.
+    gear : float, optional
+        Length of the muscle per length of what it acts on, 1 by default.
+    force_range : array (2,), optional
+        Limits of the force.
+    rotor_inertia : float, optional
+        Zero: a muscle has no rotor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes import multibody as mb
+    >>> b = mb.Builder()
+    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
+    >>> b.attach("bob", joint="hinge")
+    >>> muscle = mb.Muscle("hinge", peak=100.0, length_range=[-1.0, 1.0])
+    >>> mb.actuator_torque(b.build(), [muscle], np.zeros(1), np.zeros(1), np.array([0.5])).round(3)
+    array([-46.])
+    """
+
+    joint: str = field(static=True)
+    peak: Any = field(units="N")
+    length_range: Any = field(units="m")
+    operating_range: Any = field(default=np.array([0.75, 1.05]))
+    active_range: Any = field(default=np.array([0.5, 1.6]))
+    top_speed: Any = field(default=1.5)
+    passive_peak: Any = field(default=1.3)
+    eccentric_peak: Any = field(default=1.2)
+    time_constants: Any = field(units="s", default=np.array([0.01, 0.04]))
+    smoothing: Any = field(default=0.0)
+    gear: Any = 1.0
+    force_range: Any = field(default=np.array([-np.inf, np.inf]))
+    rotor_inertia: Any = field(units="kg m^2", default=0.0)
+
+    def __post_init__(self) -> None:
+        """Check the numbers that are known."""
+        where = f"Muscle of {self.joint!r}"
+        for name in ("length_range", "operating_range", "active_range", "time_constants"):
+            checks.check_last(checks.as_array(getattr(self, name)), 2, f"{where}: {name}")
+        for name in ("length_range", "operating_range"):
+            checks.check_that(
+                lambda x: x[..., 0] < x[..., 1], getattr(self, name), f"{where}: {name}",
+                "must be (lower, upper) and not empty",
+            )  # fmt: skip
+        checks.check_that(
+            lambda x: (x[..., 0] < 1.0) & (x[..., 1] > 1.0), self.active_range,
+            f"{where}: active_range", "must have 1, the optimal length, inside",
+        )  # fmt: skip
+        for name in ("time_constants", "top_speed"):
+            checks.check_positive(getattr(self, name), f"{where}: {name}")
+        for name in ("peak", "passive_peak", "smoothing"):
+            checks.check_not_negative(getattr(self, name), f"{where}: {name}")
+        check_range(self.force_range, f"{where}: force_range")
+
+    def torques(self, q: list[Any], v: list[Any], command: Scalar) -> list[Any]:
+        """Return the force along what it acts on, of an activation.
+
+        Parameters
+        ----------
+        q : list of arrays
+            Length.
+        v : list of arrays
+            Its rate.
+        command : float
+            Activation.
+        """
+        (low, high), (start, end) = self.length_range, self.operating_range
+        optimal = (high - low) / (end - start)
+        L = start + (self.gear * q[0] - low) / optimal
+        V = self.gear * v[0] / (optimal * self.top_speed)
+        pull = self.active_force(L) * self.speed_factor(V) * command + self.passive_force(L)
+        return [self.gear * clamp(-self.peak * pull, self.force_range)]
+
+    def active_force(self, length: Scalar) -> Scalar:
+        """Return the active force at a length, as parts of those at the optimum.
+
+        Parameters
+        ----------
+        length : float
+            Length.
+        """
+        low, high = self.active_range
+        # Four parabolas: up from the ends, down from the optimum, which meet half way.
+        rise = np.where(length < 1.0, length - low, high - length)
+        half = 0.5 * np.where(length < 1.0, 1.0 - low, high - 1.0)
+        foot = np.maximum(rise, 0.0) / half
+        top = (2.0 * half - rise) / half
+        return np.where(rise <= half, 0.5 * foot * foot, 1.0 - 0.5 * top * top)
+
+    def speed_factor(self, speed: Scalar) -> Scalar:
+        """Return what the active force counts at a speed, 1 at rest, of parts of the top speed.
+
+        Parameters
+        ----------
+        speed : float
+            Speed, positive where it gets longer.
+        """
+        shorter = np.maximum(1.0 + speed, 0.0) ** 2
+        y = self.eccentric_peak - 1.0
+        some = np.maximum(y, 1e-15)
+        longer = self.eccentric_peak - np.maximum(y - speed, 0.0) ** 2 / some
+        return np.where(speed <= 0.0, shorter, longer)
+
+    def passive_force(self, length: Scalar) -> Scalar:
+        """Return the passive force at a length, as a part of the peak.
+
+        Parameters
+        ----------
+        length : float
+            Length, as a part of the optimal one.
+        """
+        half = 0.5 * (self.active_range[1] - 1.0)
+        x = np.maximum(length - 1.0, 0.0) / half
+        return self.passive_peak * np.where(x <= 1.0, 0.5 * x * x, x - 0.5)
+
+    def activation_rate(self, activation: Scalar, command: Scalar) -> Scalar:
+        """Return the rate of the activation.
+
+        Parameters
+        ----------
+        activation : float
+            Activation.
+        command : float
+            Command, between 0 and 1.
+        """
+        unit = np.array([0.0, 1.0])
+        excess = clamp(command, unit) - activation
+        slower = 0.5 + 1.5 * clamp(activation, unit)
+        up, down = self.time_constants[0] * slower, self.time_constants[1] / slower
+        width = np.where(self.smoothing > 0.0, self.smoothing, 1.0)
+        x = clamp(excess / width + 0.5, unit)
+        smooth = x * x * x * (x * (6.0 * x - 15.0) + 10.0)
+        sharp = np.where(excess > 0.0, 1.0, 0.0)
+        return excess / (down + (up - down) * np.where(self.smoothing > 0.0, smooth, sharp))
+
+
 def clamp(x: Scalar, limits: Vector) -> Scalar:
     """Return a number moved into a range (2,)."""
     return np.minimum(np.maximum(x, limits[0]), limits[1])
@@ -387,88 +561,3 @@ def is_infinite(x: Scalar) -> bool:
     """Return whether a limit is known to be none."""
     known = checks.concrete(checks.as_array(x))
     return known is not None and bool(np.isinf(known).all())
-
-
-@struct
-class Tendons:
-    """Tendons over joints of one coordinate.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the tendons.
-    joints : tuple of str
-        Names of the joints.
-    arms : array (t, n)
-        Moment arms: ``length = arms @ q``.
-    stiffness : array (t,)
-        Stiffness in N/m.
-    damping : array (t,)
-        Damping in N s/m.
-    rest : array (t, 2)
-        Lengths in m between which each tendon is slack.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from archimedes import multibody as mb
-    >>> b = mb.Builder()
-    >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
-    >>> b.attach("bob", joint="hinge")
-    >>> b.add_tendon("spring", {"hinge": 0.5}, stiffness=8.0)
-    >>> arm = b.build()
-    >>> arm.tendons.names, mb.passive_torque(arm, np.array([0.1]), np.zeros(1))
-    (('spring',), array([-0.2]))
-    """
-
-    names: tuple[str, ...] = field(static=True)
-    joints: tuple[str, ...] = field(static=True)
-    arms: Any = field()
-    stiffness: Any = field(units="N/m")
-    damping: Any = field(units="N s/m")
-    rest: Any = field(units="m")
-
-    def __post_init__(self) -> None:
-        """Check the shapes."""
-        t = len(self.names)
-        wanted: dict[str, tuple[int, ...]] = {
-            "arms": (t, len(self.joints)), "stiffness": (t,), "damping": (t,), "rest": (t, 2),
-        }  # fmt: skip
-        for name, shape in wanted.items():
-            self.__dict__[name] = read_only(checks.as_array(getattr(self, name), f"Tendons {name}"))
-            checks.check_shape(self.__dict__[name], f"Tendons {name}", shape)
-
-    def stretch(self, q: Vector) -> Vector:
-        """Return by how much (..., t) tendons are longer or shorter than where they are slack.
-
-        Parameters
-        ----------
-        q : array (..., n)
-            Coordinates of the joints.
-        """
-        length = np.matmul(q, self.arms.T)
-        over = np.maximum(length - self.rest[:, 1], 0.0)
-        return over + np.minimum(length - self.rest[:, 0], 0.0)
-
-    def torques(self, q: Vector, v: Vector) -> Vector:
-        """Return what tendons do at the joints (..., n), for their q and v.
-
-        Parameters
-        ----------
-        q : array (..., n)
-            Coordinates of the joints.
-        v : array (..., n)
-            Velocities of the joints.
-        """
-        pull = self.stiffness * self.stretch(q) + self.damping * np.matmul(v, self.arms.T)
-        return -np.matmul(pull, self.arms)
-
-    def slack_stiffness(self, q: Vector) -> Vector:
-        """Return the stiffness (..., t) of tendons where they are: none where slack.
-
-        Parameters
-        ----------
-        q : array (..., n)
-            Coordinates of the joints.
-        """
-        return np.where(self.stretch(q) == 0.0, 0.0, self.stiffness)

@@ -96,6 +96,9 @@ class Closure:
 class Coupling:
     """A constraint on a sum of coordinates, ``sum of arm * q == offset``.
 
+    Tendons and transmissions count as joints, with their lengths. With `follows` the sum equals
+    ``offset + c[0] (p - start) + c[1] (p - start)^2 + ...``, a polynomial of another coordinate p.
+
     It can be a gear between two joints, a differential, or an inextensible tendon. A mimic joint is
     the same with one coordinate less; use a coupling if the torque in the gear is of interest.
 
@@ -105,6 +108,12 @@ class Coupling:
         Factors by the name of the joint.
     offset : float, optional
         Value of the sum.
+    follows : str, optional
+        Name of the joint or tendon that the sum follows. None by default.
+    polynomial : sequence of float, optional
+        Factors c of the powers of its coordinate, the linear one first.
+    start : float, optional
+        Coordinate at which the sum is `offset`. 0 by default.
 
     Examples
     --------
@@ -115,6 +124,9 @@ class Coupling:
 
     arms: Any
     offset: float = 0.0
+    follows: str | None = None
+    polynomial: tuple[float, ...] = ()
+    start: float = 0.0
 
     def __post_init__(self) -> None:
         """Take a mapping for a tuple of pairs."""
@@ -127,11 +139,17 @@ class Coupling:
         if not np.isfinite(self.offset):
             raise ValueError(f"Coupling offset must be finite, got {self.offset}")
         object.__setattr__(self, "arms", pairs)
+        factors = tuple(float(c) for c in self.polynomial)
+        if (self.follows is None) == bool(factors):
+            raise ValueError("Coupling: follows and polynomial belong together, give both or none")
+        if not np.isfinite([*factors, self.start]).all():
+            raise ValueError(f"Coupling polynomial and start must be finite, got {factors}")
+        object.__setattr__(self, "polynomial", factors)
 
     @property
     def names(self) -> set[str]:
         """The joints that it needs."""
-        return {name for name, _ in self.arms}
+        return {name for name, _ in self.arms} | ({self.follows} if self.follows else set())
 
     def renamed(self, prefix: str) -> Coupling:
         """Return the same for joints whose names have a prefix.
@@ -141,4 +159,6 @@ class Coupling:
         prefix : str
             Prefix of the names.
         """
-        return replace(self, arms=tuple((prefix + name, arm) for name, arm in self.arms))
+        follows = self.follows and prefix + self.follows
+        arms = tuple((prefix + name, arm) for name, arm in self.arms)
+        return replace(self, arms=arms, follows=follows)

@@ -32,9 +32,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import check_finite, check_not_negative, check_whole
+from archimedes.function import jvp
 from archimedes.multibody.algorithms.configurations import integrate
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, frame_motion, world_pose
+from archimedes.multibody.algorithms.lengths import length_of
 from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
 from archimedes.multibody.algorithms.mass_matrix import Factors, factorize, mass_entries, solve_rows
 from archimedes.multibody.algorithms.passive_forces import passive_torque
@@ -154,6 +156,43 @@ class CouplingEquations:
     def bias(self, q: Vector, v: Vector) -> Vector:
         """Return its second rate (1,) at zero joint accelerations."""
         return np.zeros(1)
+
+
+class LengthEquations:
+    """A sum of lengths that is held at a polynomial of another one."""
+
+    def __init__(self, model: Model, c: Coupling) -> None:
+        self.model, self.c = model, c
+
+    def error(self, q: Vector) -> Vector:
+        """Return by how much (1,) it is violated."""
+        total = sum(arm * length_of(self.model, name, q).value for name, arm in self.c.arms)
+        return np.stack([total - self.c.offset - self.polynomial(q, 0)])
+
+    def rows(self, q: Vector) -> Matrix:
+        """Return the row (1, nv) of the velocities that it forbids."""
+        row = sum(arm * length_of(self.model, name, q).arms for name, arm in self.c.arms)
+        if self.c.follows is not None:
+            row = row - self.polynomial(q, 1) * length_of(self.model, self.c.follows, q).arms
+        return row[None]
+
+    slope = rows
+
+    def bias(self, q: Vector, v: Vector) -> Vector:
+        """Return its second rate (1,) at zero joint accelerations."""
+
+        def rate(e: Vector) -> Vector:
+            return self.rows(integrate(self.model, q, e)) @ v
+
+        return jvp(rate)(0.0 * v, v)
+
+    def polynomial(self, q: Vector, order: int) -> Any:
+        """Return the polynomial, or its derivative, of what the sum follows."""
+        if self.c.follows is None:
+            return 0.0
+        p = length_of(self.model, self.c.follows, q).value - self.c.start
+        powers = enumerate(self.c.polynomial, start=1)
+        return sum(c * (p**n if order == 0 else n * p ** (n - 1)) for n, c in powers)
 
 
 class ClosureEquations:
@@ -282,10 +321,17 @@ class PointEquations(ClosureEquations):
         return np.concatenate([along, np.stack([d @ turned])])
 
 
-def equations_of(model: Model, c: Closure | Coupling) -> CouplingEquations | ClosureEquations:
+def equations_of(
+    model: Model, c: Closure | Coupling
+) -> CouplingEquations | LengthEquations | ClosureEquations:
     """Return the equations of a constraint."""
     if isinstance(c, Coupling):
-        return CouplingEquations(model, c)
+        joints = {link.joint for link in model.links}
+        lengths = {t.name for t in model.transmissions} - joints
+        if model.tendons is not None:
+            lengths |= {*model.tendons.names} - joints
+        beyond = c.follows is not None or c.names & lengths
+        return (LengthEquations if beyond else CouplingEquations)(model, c)
     return (PointEquations if KINDS[c.kind].holds_point else ClosureEquations)(model, c)
 
 
@@ -410,7 +456,7 @@ def check_single(model: Model, x: ArrayLike, name: str) -> Vector:
 
 def check_closures(
     model: Model, closures: Sequence[Holds]
-) -> list[CouplingEquations | ClosureEquations]:
+) -> list[CouplingEquations | LengthEquations | ClosureEquations]:
     """Return the equations of closures, of which there must be one or more."""
     if not isinstance(closures, (list, tuple)) or not all(
         isinstance(c, (Closure, Coupling)) for c in closures

@@ -10,6 +10,7 @@ import numpy as np
 from archimedes.checks import as_array, check_last, check_type
 from archimedes.multibody.algorithms.configurations import coordinate_rates, neutral
 from archimedes.multibody.algorithms.forward_dynamics import aba
+from archimedes.multibody.algorithms.lengths import DRIVES, length_of
 from archimedes.multibody.algorithms.limits import has_limits, limit_torque
 from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
 from archimedes.multibody.parts.actuators import is_infinite
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DrivenState",
+    "Keyframe",
     "State",
     "actuator_torque",
     "driven_state",
@@ -75,6 +77,33 @@ def rest_state(model: Model, q: ArrayLike | None = None) -> State:
     """
     q = neutral(model) if q is None else check_coordinates(model, q, "q")
     return State(q, 0.0 * q[..., :1] + [0.0] * model.nv)
+
+
+@struct
+class Keyframe(State):
+    """A state that a file gives a name to, with activations and commands of its actuators.
+
+    Parameters
+    ----------
+    q : array (nq,)
+        Configuration.
+    v : array (nv,)
+        Velocity in m/s and rad/s.
+    activations : array (k,), optional
+        Activations of the actuators that have a state.
+    commands : array (n,), optional
+        Commands of the actuators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from archimedes.multibody import Keyframe
+    >>> Keyframe(q=np.zeros(2), v=np.zeros(2)).q
+    array([0., 0.])
+    """
+
+    activations: Any = field(default=np.zeros(0))
+    commands: Any = field(default=np.zeros(0))
 
 
 @struct
@@ -147,8 +176,6 @@ def check_row(x: ArrayLike, count: int, name: str) -> Vector:
     return array
 
 
-#: Why an actuator cannot be on a joint of several velocities.
-DRIVES = "an actuator drives one: give dynamics the torques themselves"
 #: Names of arguments with what they belong to.
 ACTIVATIONS = "activations, one per actuator with a state of its own,"
 COMMANDS = "u, one command per actuator,"
@@ -248,7 +275,8 @@ def actuator_torque(
 
     What they give a joint together is within its limit of effort.
 
-    An actuator of your own is a struct with `joints`, a tuple of names, and ``torques(q, v,
+    An actuator of your own is a struct with `joints`, a tuple of names of joints with one
+    coordinate, tendons or transmissions, and ``torques(q, v,
     command)``, which returns a torque for each.
 
     Parameters
@@ -285,11 +313,11 @@ def actuator_torque(
     u = check_row(u, len(actuators), COMMANDS)
     total = 0.0 * v
     for k, actuator in enumerate(actuators):
-        offsets = [offsets_of(model, joint, DRIVES) for joint in actuator.joints]
-        own_q, own_v = [q[..., i] for i, _ in offsets], [v[..., j] for _, j in offsets]
-        torques = actuator.torques(own_q, own_v, u[..., k])
-        for (_, j), torque in zip(offsets, torques, strict=True):
-            total = total + torque[..., None] * np.eye(model.nv)[j]
+        lengths = [length_of(model, name, q) for name in actuator.joints]
+        speeds = [length.speed(v) for length in lengths]
+        forces = actuator.torques([x.value for x in lengths], speeds, u[..., k])
+        for length, force in zip(lengths, forces, strict=True):
+            total = total + force[..., None] * length.arms
     most = model.effort_limits
     return total if is_infinite(most) else np.minimum(np.maximum(total, -most), most)
 
@@ -319,6 +347,9 @@ def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
     armature = model.armature
     for actuator in actuators:
         if len(actuator.joints) > 1:
+            check_no_rotor(actuator)
+            continue
+        if actuator.joints[0] not in model.joint_names:
             check_no_rotor(actuator)
             continue
         _, j = offsets_of(model, actuator.joints[0], DRIVES)
