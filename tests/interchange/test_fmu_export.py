@@ -279,6 +279,23 @@ def test_names_of_any_tree_are_structured_names(tmp_path):
     assert element_names("y[1]", (2,)) == ["y[1,1]", "y[1,2]"]
 
 
+def test_dependencies_through_loops_over_arrays_are_those_of_the_elements(tmp_path):
+    def heat(t, x):
+        right, left = np.concatenate([x[1:], x[-1:]]), np.concatenate([x[:1], x[:-1]])
+        return right - 2.0 * x + left
+
+    def halted(t, x):
+        return arc.stop_gradient(heat(t, x))
+
+    x0 = np.ones(70)  # arrays of this size are recorded as loops
+    for model in (heat, halted):
+        fmu = arc.export_fmu(model, tmp_path / "f.fmu", x0, platforms=())
+        description = fmpy.read_model_description(str(fmu.path))
+        of = [{v.name for v in d.dependencies} for d in description.derivatives]
+        assert {"x[34]", "x[35]", "x[36]"} <= of[34]
+        assert model is halted or len(of[34]) == 3
+
+
 def decay(t, x):
     return -x
 

@@ -263,7 +263,8 @@ def _variable_table(variables: Sequence[Variable]) -> str:
 
 def _array(c_type: str, name: str, values: Any, code: int) -> str:
     flat = np.asarray(values).ravel().tolist()
-    words = [_TYPES.literal(value, code) for value in flat]
+    # References and counts fit in any type; literals of their own take long for millions of them.
+    words = [str(x) if c_type == "uint32_t" else _TYPES.literal(x, code) for x in flat]
     lines = [", ".join(words[k : k + 6]) for k in range(0, len(words), 6)]
     body = ",\n    ".join(lines)
     return f"static const {c_type} {name}[] = {{\n    {body}\n}};\n"

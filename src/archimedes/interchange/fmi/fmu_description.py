@@ -17,8 +17,12 @@ import numpy as np
 
 from archimedes.errors import CodegenError, UnitsError
 from archimedes.function.derivatives.sparse import SparsePattern
-from archimedes.graph.ops import CODES, INPUT
+from archimedes.graph.derivatives.rules import IS_SMOOTH
+from archimedes.graph.derivatives.sparsity import pattern
+from archimedes.graph.dtypes import is_float
+from archimedes.graph.ops import BLOCK, CODES, CONST, ELEMENT, INPUT, OUT, REGION
 from archimedes.graph.program import Graph
+from archimedes.graph.regions import Call, Map, Nest, Pack, Scan
 from archimedes.interchange.fmi.fmu_model import FmuModel
 from archimedes.interchange.fmi.fmu_variables import Leaf, element_names
 from archimedes.physical_units import parse_unit
@@ -315,7 +319,17 @@ class _Dependencies:
 
 
 def _reach(graph: Graph) -> list[list[int]]:
-    """Return the inputs that each output of a graph is computed from, by their numbers."""
+    """Return the inputs that each output of a graph is computed from, by their numbers.
+
+    Where every operation has a derivative, these are the entries of the Jacobian. Elsewhere, what
+    leaves a region depends on all that enters it.
+    """
+    if _is_smooth(graph):
+        entries = pattern(graph, range(len(graph.inputs)))
+        rows: list[list[int]] = [[] for _ in graph.outputs]
+        for row, column in zip(entries.rows.tolist(), entries.columns.tolist()):
+            rows[row].append(column)
+        return rows
     sets = [0] * len(graph)
     for k, node in enumerate(graph.inputs):
         sets[node] = 1 << k
@@ -324,6 +338,30 @@ def _reach(graph: Graph) -> list[list[int]]:
             for j in graph.operands(i):
                 sets[i] |= sets[j]
     return [_bits(sets[node]) for node in graph.outputs]
+
+
+#: Operations that move values, and have no derivative of their own.
+_MOVES = frozenset({INPUT, CONST, OUT, REGION, ELEMENT, BLOCK})
+
+#: Regions that choose nothing themselves: what their bodies do decides.
+_SMOOTH_REGIONS = (Call, Map, Nest, Pack, Scan)
+
+
+def _is_smooth(graph: Graph) -> bool:
+    """Return whether all values are floats that carry derivatives, in loops and calls too."""
+    for i in graph.live():
+        if not (IS_SMOOTH[graph.op[i]] or graph.op[i] in _MOVES):
+            return False
+        if graph.op[i] == INPUT and not is_float(graph.dtype[i]):
+            return False
+        if graph.op[i] == REGION:
+            region = graph.regions[i]
+            own_rule = isinstance(region, Call) and region.derivative is not None
+            if type(region) not in _SMOOTH_REGIONS or own_rule:
+                return False
+            if not all(map(_is_smooth, region.bodies)):
+                return False
+    return True
 
 
 def _bits(number: int) -> list[int]:
