@@ -140,6 +140,68 @@ def test_ball_joints_have_limits_too(tmp_path):
     assert mb.limit_torque(model, mb.neutral(model), np.ones(3)).tolist() == [0.0] * 3
 
 
+# ---- soft constraints ----------------------------------------------------------------------------
+
+SOFT = """<mujoco><option timestep="{}" integrator="RK4" tolerance="0" iterations="200"/>
+ <worldbody><site name="o" pos=".3 0 2"/><body pos="0 0 2"><joint name="j" axis="0 1 0"
+ range="-45 45" damping=".05" frictionloss=".3" solreflimit=".03 .8"/>
+ <geom type="capsule" fromto="0 0 0 0 0 -.5" size=".03" mass="1" contype="0"/>
+ <body pos="0 0 -.5"><joint name="k" type="ball" range="0 50"/><geom type="box" size=".1 .2 .3"
+ pos="0 .05 -.5" mass="1" contype="0"/><site name="tip" pos="0 0 -.5"/></body></body></worldbody>
+ <tendon><spatial name="t" stiffness="5" springlength=".3" range="0 1.2" frictionloss=".4">
+ <site site="o"/><site site="tip"/></spatial></tendon>
+ <actuator><position joint="j" kp="8" kv=".3"/><motor tendon="t" gear="2"/></actuator></mujoco>"""
+
+
+@pytest.fixture(scope="module")
+def soft(tmp_path_factory):
+    """A hinge, a ball and a tendon with limits and dry friction, with actuators."""
+    file = tmp_path_factory.mktemp("soft") / "soft.xml"
+    file.write_text(SOFT.format(1e-3))
+    return mb.load(file), mujoco.MjModel.from_xml_path(str(file))
+
+
+def test_soft_dynamics_are_those_of_mujoco(soft):
+    """Accelerations at random states, many of them beyond limits."""
+    model, m = soft
+    d, rng = mujoco.MjData(m), np.random.default_rng(0)
+    q0 = mb.neutral(model)
+    for _ in range(12):
+        q, v = mb.integrate(model, q0, rng.normal(size=4)), 2.0 * rng.normal(size=4)
+        u = rng.normal(size=2)
+        d.qpos[:], d.qvel[:], d.ctrl[:] = q, v, u
+        mujoco.mj_forward(m, d)
+        ours = mb.soft_dynamics(model, 0.0, mb.State(q, v), u, actuators=model.actuators).v
+        np.testing.assert_allclose(ours, d.qacc, atol=1e-9 * np.abs(d.qacc).max())
+    slope = arc.jac(lambda v: mb.soft_dynamics(model, 0.0, mb.State(q, v), u,
+                                               actuators=model.actuators).v)(v)  # fmt: skip
+    assert np.isfinite(slope).all()
+    with pytest.raises(ValueError, match="impedance must be in"):
+        mb.soft_dynamics(model, 0.0, mb.State(q, v), impedance=[1.0, 0.95, 0.001, 0.5, 2.0])
+
+
+@pytest.mark.long
+def test_motion_over_a_second_is_that_of_mujoco(soft):
+    """Limits, friction and actuators: within what halving MuJoCo's step changes."""
+    model, _ = soft
+    v0, u = np.array([3.0, 1.0, -4.0, 2.0]), np.array([0.4, -0.5])
+    theirs = []
+    for h in (1e-3, 5e-4, 1e-4):
+        m = mujoco.MjModel.from_xml_string(SOFT.format(h))
+        d = mujoco.MjData(m)
+        d.qvel[:], d.ctrl[:] = v0, u
+        for _ in range(round(1.0 / h)):
+            mujoco.mj_step(m, d)
+        theirs.append(np.array(d.qpos))
+    x0 = mb.State(mb.neutral(model), v0)
+    ours = arc.solve_ode(
+        lambda t, x: mb.soft_dynamics(model, t, x, u, actuators=model.actuators),
+        (0.0, 1.0), x0, t_eval=[0.0, 1.0], rtol=1e-8, atol=1e-10,
+    ).x.q[-1]  # fmt: skip
+    halving = np.abs(theirs[0] - theirs[1]).max()
+    assert np.abs(ours - theirs[2]).max() < halving
+
+
 # ---- steps ---------------------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ from archimedes.multibody.algorithms.wrapping import distance, inner, safe_root,
 from archimedes.multibody.parts.joints import Free, Spherical, rotation_of
 from archimedes.multibody.parts.tendons import Path, Pulley, Wrap
 from archimedes.multibody.parts.transmissions import Transmission
+from archimedes.portable_numpy import matmul
 from archimedes.spatial.attitudes.rotvec import dcm_to_rotvec
 from archimedes.spatial.components import components, cross, join, matvec, transpose
 from archimedes.typing import ArrayLike, Matrix, Vec3, Vector
@@ -123,7 +124,7 @@ def one_tendon(model: Model, k: int, q: Vector) -> Length:
     if tendons.paths[k]:
         return along_path(model, tendons.paths[k], q)
     at_q, at_v = tendon_offsets(model)
-    arms = np.matmul(tendons.arms[k], np.eye(model.nv)[at_v])
+    arms = matmul(tendons.arms[k], np.eye(model.nv)[at_v])
     return Length(np.sum(q[..., at_q] * tendons.arms[k], axis=-1), arms)
 
 
@@ -209,7 +210,7 @@ def wrench_arms(
 ) -> Vector:
     """Return the torques (..., nv) of a wrench (..., 6) on a frame."""
     J = frame_jacobian(model, q, frame, axes)
-    return np.matmul(wrench[..., None, :], J)[..., 0, :]
+    return matmul(wrench[..., None, :], J)[..., 0, :]
 
 
 def link_of(model: Model, frame: str) -> int:
@@ -247,7 +248,7 @@ def transmit(model: Model, t: Transmission, q: Vector) -> Length:
         arms = wrench_arms(model, q, t.on, t.gear, "body")
         return Length(0.0 * q[..., 0], arms)
     A, B = world_pose(model, q, t.reference), world_pose(model, q, t.on)
-    place, turn = matvec(transpose(A.R), B.p - A.p), np.matmul(transpose(A.R), B.R)
+    place, turn = matvec(transpose(A.R), B.p - A.p), matmul(transpose(A.R), B.R)
     value = inner(t.gear[:3], place) + inner(t.gear[3:], dcm_to_rotvec(transpose(turn)))
     wrench = np.concatenate([matvec(A.R, t.gear[:3]), matvec(A.R, t.gear[3:])], axis=-1)
     arms = wrench_arms(model, q, t.on, wrench) - wrench_arms(model, q, t.reference, wrench)
@@ -272,9 +273,9 @@ def on_joint(model: Model, t: Transmission, q: Vector) -> Length:
     if isinstance(link.kind, Free):
         force = matvec(transpose(R), t.gear[:3])
         both = np.concatenate([force, torque + 0.0 * force], axis=-1)
-        return Length(0.0 * q[..., 0], np.matmul(both, onto))
+        return Length(0.0 * q[..., 0], matmul(both, onto))
     turn = join(link.kind.difference(list(link.kind.neutral), own))
-    return Length(inner(turn, torque), np.matmul(torque, onto))
+    return Length(inner(turn, torque), matmul(torque, onto))
 
 
 def of_crank(model: Model, t: Transmission, q: Vector) -> Length:

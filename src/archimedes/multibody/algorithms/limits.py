@@ -37,6 +37,7 @@ from archimedes.multibody.algorithms.mass_matrix import (
     mass_entries,
 )
 from archimedes.multibody.parts.joints import Free, Spherical
+from archimedes.portable_numpy import matmul
 from archimedes.spatial.components import components, join
 from archimedes.typing import ArrayLike, Vector
 
@@ -120,7 +121,7 @@ def stop_force(beyond: Vector, rate: Vector, stiffness: Vector, damping: Vector)
 
 def spread_columns(x: Vector, at: list[int], n: int) -> Vector:
     """Return numbers (..., k) as those at some places of (..., n)."""
-    return x if at == [*range(n)] else np.matmul(x, np.eye(n)[at])
+    return x if at == [*range(n)] else matmul(x, np.eye(n)[at])
 
 
 def limited_joints(model: Model) -> tuple[list[tuple[int, int]], list[Link]]:
@@ -184,7 +185,7 @@ def find_tendon_inertias(model: Model) -> Vector:
     """Return `tendon_inertias`."""
     check_inertia_of_joints(model)
     arms = tendon_jacobian(model, model.rest)
-    mobility = np.sum(arms * np.matmul(arms, inverse_mass_matrix(model, model.rest)), axis=-1)
+    mobility = np.sum(arms * matmul(arms, inverse_mass_matrix(model, model.rest)), axis=-1)
     least = 1e-9 / np.sum(model.masses)
     still = mobility <= least
     return np.where(still, np.sum(model.masses), 1.0 / np.where(still, 1.0, mobility))
@@ -201,13 +202,16 @@ class HeldRows(NamedTuple):
 
     They may go on by low (n,) to high (n,), against forces up to `friction` (n,). Each row is
     scaled by the root of an inertia, so that rows of joints that turn and slide are of one kind,
-    m/s times the root of kg.
+    m/s times the root of kg. `frequency` and `damping` (n,) are those of their stops.
     """
 
     J: Any
     low: Any
     high: Any
     friction: Any
+    scale: Any
+    frequency: Any
+    damping: Any
 
 
 def free_velocities(model: Model) -> np.ndarray:
@@ -241,18 +245,22 @@ def held_rows(model: Model, q: Vector, limits: bool) -> HeldRows | None:
             low = np.maximum(scale[j] * (model.lower[i] - q[i]), -FAR)
             high = np.minimum(scale[j] * (model.upper[i] - q[i]), FAR)
         dry = model.friction[j] / scale[j] if rough[j] else 0.0
-        rows.append((scale[j] * np.eye(model.nv)[j], low, high, dry))
+        stop = model.limit_frequency[j], model.limit_damping[j]
+        rows.append((scale[j] * np.eye(model.nv)[j], low, high, dry, scale[j], *stop))
     for link in balls:
         angle, axis = ball_angle(link, q)
         size = scale[link.v]
         high = np.minimum(size * (model.angle_limits[link.v] - angle), FAR)
-        rows.append((size * np.matmul(axis, np.eye(model.nv)[link.v_slice]), -FAR, high, 0.0))
+        row = size * matmul(axis, np.eye(model.nv)[link.v_slice])
+        stop = model.limit_frequency[link.v], model.limit_damping[link.v]
+        rows.append((row, -FAR, high, 0.0, size, *stop))
     for k in tendons:
         own, length = model.tendons, one_tendon(model, k, q)
         size = np.sqrt(tendon_inertias(model)[k])
         low = np.maximum(size * (own.lower[k] - length.value), -FAR) if limits else -FAR
         high = np.minimum(size * (own.upper[k] - length.value), FAR) if limits else FAR
-        rows.append((size * length.arms, low, high, own.friction[k] / size))
+        stop = own.limit_frequency[k], own.limit_damping[k]
+        rows.append((size * length.arms, low, high, own.friction[k] / size, size, *stop))
     return HeldRows(*(np.stack([np.asarray(x) * 1.0 for x in part]) for part in zip(*rows)))
 
 

@@ -780,6 +780,12 @@ class MjcfReader:
             self.ignore(f"{where}: its limits, which the file switches off")
         elif m.jnt_limited[j] and m.jnt_margin[j]:
             self.approximate(f"{where}: its limits are narrower by their margin")
+        usual = list(USUAL["solimp"])
+        if m.jnt_limited[j] and m.jnt_solimp[j].tolist() != usual:
+            self.approximate(f"{where}: solimplimit; soft_dynamics takes one impedance for all")
+        own = m.dof_solref[m.jnt_dofadr[j]].tolist(), m.dof_solimp[m.jnt_dofadr[j]].tolist()
+        if m.dof_frictionloss[m.jnt_dofadr[j]] and own != (list(USUAL["solref"]), usual):
+            self.approximate(f"{where}: solreffriction or solimpfriction")
         if m.jnt_actfrclimited[j]:
             low, high = m.jnt_actfrcrange[j]
             larger = "" if low == -high else ", of the larger one"
