@@ -274,6 +274,36 @@ def test_stops_and_contacts_are_one_system():
 
 
 @pytest.mark.long
+def test_a_ball_a_hinge_a_rope_and_the_ground_are_one_system():
+    """A leg on a ball joint is thrown about: no limit is left, no energy comes from anywhere."""
+    b = mb.Builder("leg")
+    b.add_body("thigh", mass=1.0, inertia=[0.1, 0.1, 0.05], com=[0, 0, -0.2])
+    b.attach("thigh", joint="hip", kind="spherical", angle_limit=0.6, friction=0.05)
+    b.add_body("shank", mass=0.5, inertia=[0.01, 0.01, 0.01], com=[0, 0, -0.1])
+    where = {"axis": [0, 1, 0], "position": [0, 0, -0.4]}
+    b.attach("shank", "thigh", joint="knee", lower=-1.0, upper=1.0, **where)
+    b.add_frame("tip", "shank", position=[0, 0, -0.3])
+    b.add_frame("top", "world", position=[0.2, 0, 0.1])
+    b.add_tendon("rope", path=["top", "tip"], upper=0.87, friction=0.2)
+    leg, ground = b.build(), mb.Ground(point=[0, 0, -0.66], friction=0.4)
+    step = arc.compile(lambda x: mb.contact_step(leg, x, 1e-3, [mb.sphere("tip", 0.02)], ground))
+    x = mb.State(
+        np.array([np.cos(0.15), 0, np.sin(0.15), 0, -0.9]), np.array([3.0, 4.0, 1.0, -6.0])
+    )
+    before, most = energy(leg, x), np.zeros(3)
+    for _ in range(600):
+        x = step(x)
+        after = energy(leg, x)
+        assert after < before + 1e-4  # of 15 J: the step is of first order
+        before = after
+        reached = 2.0 * np.arccos(abs(x.q[0])), abs(x.q[4]), mb.tendon_length(leg, x.q)[0]
+        most = np.maximum(most, reached)
+        assert mb.frame_pose(leg, x.q, "tip").t[2] > -0.64 - 1e-4
+    np.testing.assert_array_less(most, [0.6 + 1e-3, 1.0 + 1e-9, 0.87 + 1e-3])
+    assert most[0] > 0.599 and most[2] > 0.869
+
+
+@pytest.mark.long
 def test_gradients_of_steps_are_those_of_differences(pendulum):
     """At a stop, off it, with contact and friction: central differences."""
     model = pendulum[0].replace(friction=np.array([0.5, 0.0]))
