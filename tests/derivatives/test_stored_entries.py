@@ -84,6 +84,7 @@ def test_regions_and_short_programs_are_not_kept(on_disk, tmp_path):
 
 
 def test_without_a_cache(monkeypatch):
+    monkeypatch.setenv("ARCHIMEDES_CACHE", "0")
     assert code_cache.cache_folder() is None
     x = np.linspace(-1.0, 2.0, 7)
     dense = arc.jac(lambda x: chain(x))(x)
