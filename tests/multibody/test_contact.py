@@ -84,6 +84,31 @@ def test_a_sphere_rolls_by_the_law_of_five_sevenths():
     assert errors[2] == pytest.approx(errors[1] / 2, rel=0.05)
 
 
+@pytest.mark.long
+def test_a_bowling_ball_slides_and_then_rolls():
+    """From v without spin it slides for 2 v / (7 mu g), and then rolls at 5/7 v."""
+    r, m, mu, speed, step = 0.1, 2.0, 0.2, 5.0, 1e-3
+    model, ground = body(m, [0.4 * m * r * r] * 3), mb.Ground(friction=mu)
+    q = mb.neutral(model)
+    q[2] = r
+    start = mb.State(q, np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.0]))
+
+    def lane(x):
+        def one(x, _):
+            x = mb.contact_step(model, x, step, [mb.sphere("body", r)], ground)
+            twist = mb.frame_twist(model, x.q, x.v, "body", "aligned")
+            return x, np.stack([twist[0], twist[0] - r * twist[4]])
+
+        return arc.scan(one, x, length=2000)[1]
+
+    along, slip = arc.compile(lane)(start).T
+    rolls = np.argmax(np.abs(slip) < 1e-9) * step
+    assert rolls == pytest.approx(2 * speed / (7 * mu * G), abs=1.01 * step)
+    np.testing.assert_allclose(along[-1], 5 / 7 * speed, rtol=1e-12)
+    sliding = round(rolls / step)
+    np.testing.assert_allclose(np.diff(along[: sliding - 1]), -mu * G * step, rtol=1e-9)
+
+
 def test_a_ball_comes_back_by_the_restitution():
     model = body()
     q = mb.neutral(model)
