@@ -27,6 +27,7 @@ def _short(text: str) -> str:
     return re.sub(r"\b[\w.]+\.(?=\w)", "", text)
 
 
+@pytest.mark.long
 def test_what_a_type_checker_sees(tmp_path):
     packages = ["-p", "archimedes", "-m", "tests.quality.typed_model"]
     done = subprocess.run(
