@@ -16,10 +16,18 @@ enum { FAULT = 20, BOUNCES, TICKS, LAST_INTEGER };
 enum { ON = 30, LABEL = 40, GAIN = 50 };
 enum { OK, WARNING, DISCARD, ERROR, FATAL };
 #define TOKEN "{plant-1}"
+/* How it says that the ball meets the floor. 0: the height, and the floor lets it go. 1: one of two
+   values. 2: the height with a hysteresis, as in Qtronic's FMU SDK: whatever event happens at a
+   height that is not positive turns the ball. */
+#ifndef ZERO
+#define ZERO 0
+#endif
+/* With a hysteresis there is no event in time, which would mend what rounding spoilt. */
+#define TICK (ZERO == 2 ? 1e9 : 0.25)
 
 typedef struct {
     double r[REALS], gain[3], t, next;
-    int i[LAST_INTEGER - FAULT], on, pending, stops;
+    int i[LAST_INTEGER - FAULT], on, pending, stops, above;
     char label[32];
     void (*log)(void);
     void *env;
@@ -64,7 +72,8 @@ static Plant *make(const char *token, void (*log)(void), void *env) {
     p->r[ANGLE] = 0.5, p->r[H] = 1.0, p->r[G] = 9.81, p->r[LENGTH] = 1.0, p->r[E] = 0.7;
     p->gain[0] = 1.0, p->gain[1] = 2.0, p->gain[2] = 3.0;
     strcpy(p->label, "none");
-    p->next = 0.25;
+    p->above = 1;
+    p->next = TICK;
     alive++;
     return p;
 }
@@ -87,15 +96,16 @@ static int misbehave(Plant *p) {
 }
 
 static void update(Plant *p) {
-    if (p->r[H] <= 0.0 && p->r[V] < 0.0) {
-        p->r[H] = 0.0;
+    p->above = p->r[H] > 0.0;
+    if (ZERO == 2 ? !p->above : p->r[H] <= 0.0 && p->r[V] < 0.0) {
+        if (ZERO == 0) p->r[H] = 0.0;
         p->r[V] *= -p->r[E];
         p->i[BOUNCES - FAULT]++;
         p->pending = 1;
     }
     if (p->t >= p->next - 1e-12) {
         p->i[TICKS - FAULT]++;
-        p->next += 0.25;
+        p->next += TICK;
     }
 }
 
@@ -143,7 +153,9 @@ int F(GetNominalsOfContinuousStates)(Plant *p, double *x, size_t n) {
     return OK;
 }
 int F(GetEventIndicators)(Plant *p, double *z, size_t n) {
-    z[0] = p->r[H] == 0.0 && p->r[V] > 0.0 ? 1e-12 : p->r[H];
+    if (ZERO == 0) z[0] = p->r[H] == 0.0 && p->r[V] > 0.0 ? 1e-12 : p->r[H];
+    if (ZERO == 1) z[0] = p->r[H] > 0.0 ? 1.0 : -1.0;
+    if (ZERO == 2) z[0] = p->r[H] + (p->above ? 1e-14 : -1e-14);
     return OK;
 }
 int F(EnterEventMode)(Plant *p) { return OK; }
@@ -180,7 +192,7 @@ Plant *fmi2Instantiate(const char *name, int kind, const char *token, const char
 }
 int fmi2SetupExperiment(Plant *p, Bool a, double tol, double t, Bool b, double stop) {
     p->t = t;
-    p->next = t + 0.25;
+    p->next = t + TICK;
     return OK;
 }
 int fmi2EnterInitializationMode(Plant *p) { return OK; }
@@ -250,7 +262,7 @@ Plant *fmi3InstantiateCoSimulation(const char *name, const char *token, const ch
 int fmi3EnterStepMode(Plant *p) { return p->stops ? OK : ERROR; }
 int fmi3EnterInitializationMode(Plant *p, Bool a, double tol, double t, Bool b, double stop) {
     p->t = t;
-    p->next = t + 0.25;
+    p->next = t + TICK;
     return OK;
 }
 int fmi3GetContinuousStateDerivatives(Plant *p, double *x, size_t n) {

@@ -135,12 +135,15 @@ BUILD = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 @cache
-def compiled(version: str, folder: Path) -> Path:
-    """Return the shared library of the plant, compiled once in a run of the tests."""
-    library = folder / f"plant-{version}{fmu_folders(architecture())[1]}"
+def compiled(version: str, folder: Path, zero: int = 0) -> Path:
+    """Return the shared library of the plant, compiled once in a run of the tests.
+
+    ``zero``: which of the event indicators of ``plant.c`` it has.
+    """
+    library = folder / f"plant-{version}-{zero}{fmu_folders(architecture())[1]}"
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     assert compiler is not None
-    command = [compiler, "-shared", "-fPIC", "-O1", "-w", f"-DFMI={version[0]}"]
+    command = [compiler, "-shared", "-fPIC", "-O1", "-w", f"-DFMI={version[0]}", f"-DZERO={zero}"]
     subprocess.run([*command, str(HERE / "plant.c"), "-o", str(library), "-lm"], check=True)
     return library
 

@@ -132,6 +132,28 @@ def test_samples_where_they_are_wanted(models, flights, version):
     np.testing.assert_allclose(traj.x.h[:4], falls, atol=1e-9)
 
 
+@pytest.mark.parametrize("zero", [1, 2], ids=["two values", "hysteresis"])
+def test_indicators_with_jumps(zero, tmp_path):
+    library = plant_fmu.compiled("2.0", tmp_path, zero)
+    path = plant_fmu.write_archive(tmp_path / "p.fmu", plant_fmu.plant_entries("2.0", library))
+    fmu = arc.import_fmu(path, trust=True)
+    traj = fmu.simulate((0.0, 2.0))
+    assert traj.y.bounces[-1] == 4
+    bounces = traj.events["t"][traj.events["event"] == 0]
+    np.testing.assert_allclose(bounces, bounce_times(), rtol=0.0, atol=1e-9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("zero", [1, 2], ids=["two values", "hysteresis"])
+def test_indicators_with_jumps_in_solve_ode(zero, tmp_path):
+    library = plant_fmu.compiled("2.0", tmp_path, zero)
+    path = plant_fmu.write_archive(tmp_path / "p.fmu", plant_fmu.plant_entries("2.0", library))
+    fmu = arc.import_fmu(path, trust=True)
+    solve = arc.solve_ode(fmu.dynamics, (0.0, 2.0), fmu.x0, events=fmu.events)
+    bounces = solve.events["t"][solve.events["event"] == 0]
+    np.testing.assert_allclose(bounces, bounce_times(), rtol=0.0, atol=1e-9)
+
+
 def test_no_events_without_a_need(models):
     traj = models["2.0"].simulate((0.0, 0.2))
     assert len(traj.events["t"]) == 0

@@ -87,3 +87,27 @@ def test_events_and_controllers(tmp_path, version):
     steps = arc.import_fmu(file, trust=True, kind="cs").simulate((0.0, 2.0), dt=0.01)
     fixed = arc.solve_ode(ball, (0.0, 2.0), x0, method="rk4", dt=0.01, **parts)
     np.testing.assert_array_equal(numbers(steps.x), fixed.x[-1])
+
+
+def test_balls_that_land_together(tmp_path):
+    def fall(t, x):
+        return np.concatenate([x[2:], np.full(2, -9.81)])
+
+    def bounce(k):
+        def reset(t, x):
+            return np.where(np.arange(4) == 2 + k, -0.5 * x, x)
+
+        return arc.Event(lambda t, x: x[k], direction=-1, reset=reset)
+
+    # The second ball lands a rounding error later than the first.
+    x0 = np.array([1.0, np.nextafter(1.0, 2.0), 0.0, 0.0])
+    arc.export_fmu(
+        fall, tmp_path / "balls.fmu", x0, events=[bounce(0), bounce(1)], kind="me", name="balls"
+    )
+    fmu = arc.import_fmu(tmp_path / "balls.fmu", trust=True)
+    traj = fmu.simulate((0.0, 0.8))
+    solve = arc.solve_ode(fmu.dynamics, (0.0, 0.8), fmu.x0, events=fmu.events)
+    landing = np.sqrt(2.0 / 9.81)
+    height = 0.5 * 9.81 * landing * (0.8 - landing) - 0.5 * 9.81 * (0.8 - landing) ** 2
+    for end in (traj[-1], solve[-1]):
+        np.testing.assert_allclose([end["x[1]"], end["x[2]"]], height, atol=1e-8)

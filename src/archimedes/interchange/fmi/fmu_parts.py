@@ -88,17 +88,19 @@ class SharedInstance:
 
     def fire(self, t: float, x: np.ndarray, u: list[Any], k: int | None = None) -> np.ndarray:
         """Let an event happen, that of indicator k if it is one; return the states after it."""
-        if self.history and self.history[-1][0] == t and np.array_equal(self.history[-1][3], x):
-            return x  # another indicator of the same event
+        last = self.history[-1] if self.history else None
+        if last is not None and last[::2] == (t, k) and np.array_equal(last[3], x):
+            return x  # asked twice
         # An event in time is located to rounding; FMUs compare with the time that they gave.
         due = self.model.next_time
         at = due if k is None and abs(due - t) <= 1e-12 * max(1.0, abs(t)) else t
-        moved = x
-        if k is not None:
-            at, moved = self.model.cross(k, at, x, u)
-        after, info = self.model.event(at, moved, u)
-        after = after if info.states_changed else x.copy()
-        if info.terminate:
+        if k is None:
+            after, _ = self.model.event(at, x, u)
+        else:
+            sides = np.zeros(self.model.size_z)
+            sides[k] = np.nan
+            after, _ = self.model.state_event(sides, at, x, u)
+        if self.model.has_ended:
             raise FmuError(f"{self.name}: the FMU asked to end the simulation at t = {t:.17g}")
         self.history.append((t, x.copy(), k, after.copy()))
         return after
@@ -169,10 +171,13 @@ class SharedInstance:
             if not all(np.isfinite(part).all() for part in (t, x, dt, dx)):
                 return np.full(self.size(what), np.nan)
             self.visit(t)
-            return difference(
+            rate = difference(
                 lambda s: self.value(what, t + s * dt, x + s * dx, self.starts),
                 *(t, time_scale(x, dx), self.since if dt > 0.0 else -np.inf),
             )
+            if what == "indicators":
+                return np.where(self.model.is_two_valued, 0.0, rate)
+            return rate
 
     @property
     def since(self) -> float:

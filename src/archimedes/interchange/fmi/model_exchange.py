@@ -99,6 +99,9 @@ class ContinuousModel:
         self.next_time = np.inf
         self._point: tuple[float, bytes] | None = None
         self._u: list[Any] = []
+        #: Which indicators (m,) have had only two values, a and -a: truth values of some tools.
+        self.is_two_valued = np.ones(self.size_z, dtype=bool)
+        self._size_z: np.ndarray | None = None
 
     def begin(self, t: float, u: Sequence[Any]) -> np.ndarray:
         """Make a new instance at a time; return its states (n,)."""
@@ -149,7 +152,13 @@ class ContinuousModel:
     def indicators(self, t: float, x: np.ndarray, u: Sequence[Any]) -> np.ndarray:
         """Return z (m,)."""
         instance = self._put(t, x, u)
-        return np.full(self.size_z, np.nan) if instance is None else instance.indicators()
+        if instance is None:
+            return np.full(self.size_z, np.nan)
+        z = instance.indicators()
+        size = np.abs(z)
+        self._size_z = size if self._size_z is None else self._size_z
+        self.is_two_valued = self.is_two_valued & (size == self._size_z)
+        return z
 
     @property
     def size_z(self) -> int:
@@ -178,26 +187,6 @@ class ContinuousModel:
 
     # ---- events --------------------------------------------------------------------------------
 
-    def cross(self, k: int, t: float, x: np.ndarray, u: Sequence[Any]) -> tuple[float, np.ndarray]:
-        """Return the first point after (t, x) at which indicator k has crossed zero.
-
-        Events are located to rounding, on either side. FMUs look at the sign: found a rounding
-        error too early, a ball above the floor would go on falling.
-        """
-        slope = self.derivatives(t, x, u)
-        scale = time_scale(x, slope)
-
-        def z(s: float) -> float:
-            return float(self.indicators(t + s, x + s * slope, u)[k])
-
-        rate = difference(z, t, scale, t)
-        step = 0.0
-        while rate != 0.0 and not (z(step) > 0.0 if rate > 0.0 else z(step) <= 0.0):
-            step = max(2.0 * step, float(np.spacing(abs(t))))
-            if step > FARTHEST * scale:
-                return t, x
-        return t + step, x + step * slope
-
     def event(self, t: float, x: np.ndarray, u: Sequence[Any]) -> tuple[np.ndarray, EventInfo]:
         """Let an event happen; return the states after it and what it left."""
         instance = self._put(t, x, u)
@@ -209,6 +198,78 @@ class ContinuousModel:
         instance.enter_continuous_time_mode()
         self.next_time, self.has_ended, self._point = info.next_time, info.terminate, None
         return (instance.states() if info.states_changed else x.copy()), info
+
+    def state_event(
+        self, sides: np.ndarray, t: float, x: np.ndarray, u: Sequence[Any]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Let the event happen at which indicators change their sides.
+
+        Events are located to rounding, on either side, but FMUs look at the sign: found a rounding
+        error too early, a ball above the floor would go on falling. So it happens at the first
+        point at which the sides have changed. Where the states after it take an indicator right
+        back (the ball leaves the floor), the standard calls that an event too, and indicators with
+        a hysteresis need it. It happens here, so that rounding cannot lose it.
+
+        Parameters
+        ----------
+        sides : ndarray (m,)
+            From which side each indicator comes: 1 where it was positive, -1 where it was not, nan
+            where its rate tells, 0 where it does not matter.
+        t : float
+            Time.
+        x : ndarray (n,)
+            States.
+        u : sequence
+            Inputs.
+
+        Returns
+        -------
+        after : ndarray (n,)
+            States after the event.
+        returned : ndarray (m,)
+            The sides to which indicators have returned at once, 0 for all others.
+        """
+        if np.isnan(sides).any():
+            sides = self._sides(sides, t, x, u)
+        returned = np.zeros(self.size_z)
+        after, info = self.event(*(self._cross(sides, t, x, u) or (t, x)), u)
+        if not info.states_changed:
+            return x.copy(), returned
+        if not self.has_ended:
+            there = (self.indicators(t, after, u) > 0.0) == (sides < 0.0)
+            back = np.where(there, -sides, 0.0)
+            point = self._cross(back, t, after, u) if back.any() else None
+            if point is not None:
+                later, info = self.event(*point, u)
+                after, returned = (later if info.states_changed else after), -back
+        return after, returned
+
+    def _sides(self, sides: np.ndarray, t: float, x: np.ndarray, u: Sequence[Any]) -> np.ndarray:
+        """Return the sides from which indicators come, where they are not known: nan."""
+        slope = self.derivatives(t, x, u)
+        scale = time_scale(x, slope)
+
+        def z(s: float) -> np.ndarray:
+            return self.indicators(t + s, x + s * slope, u)
+
+        rates = np.where(self.is_two_valued, 0.0, difference(z, t, scale, t))
+        # An indicator that has two values only has no rate, but a past.
+        was_positive = np.where(rates == 0.0, z(-FARTHEST * scale) > 0.0, rates < 0.0)
+        return np.where(np.isnan(sides), np.where(was_positive, 1.0, -1.0), sides)
+
+    def _cross(
+        self, sides: np.ndarray, t: float, x: np.ndarray, u: Sequence[Any]
+    ) -> tuple[float, np.ndarray] | None:
+        """Return the first point from (t, x) on at which sides have changed, if it is near."""
+        slope = self.derivatives(t, x, u)
+        farthest = FARTHEST * time_scale(x, slope)
+        step = 0.0
+        while step <= farthest:
+            point = (t + step, x + step * slope)
+            if np.all((sides == 0.0) | ((self.indicators(*point, u) > 0.0) == (sides < 0.0))):
+                return point
+            step = max(2.0 * step, float(np.spacing(abs(t))))
+        return None
 
     def completed_step(self, t: float, x: np.ndarray, u: Sequence[Any]) -> tuple[bool, bool]:
         """Say that a step has ended here; return whether an event is wanted, or the end."""
@@ -239,7 +300,7 @@ class _Indicators(Watch):
         return self.functions.z_rate(float(t), x, xdot)
 
     def truths(self, t: Any, x: Any, args: Any) -> np.ndarray:
-        return np.zeros(len(self.events), dtype=bool)
+        return self.functions.model.is_two_valued.copy()
 
 
 class _Functions:
@@ -260,7 +321,8 @@ class _Functions:
         return self.model.indicators(t, np.asarray(x), self.u_at(t))
 
     def z_rate(self, t: float, x: np.ndarray, xdot: np.ndarray) -> np.ndarray:
-        return difference(lambda s: self.z(t + s, x + s * xdot), t, time_scale(x, xdot), self.since)
+        rate = difference(lambda s: self.z(t + s, x + s * xdot), t, time_scale(x, xdot), self.since)
+        return np.where(self.model.is_two_valued, 0.0, rate)
 
     def linearize(self, t: Any, x: np.ndarray) -> tuple[Any, Any]:
         """Return df/dt and df/dx, for implicit methods."""
@@ -394,6 +456,7 @@ class _Simulation:
         self.setup = options.setup(layout, self.t0, self.t1, 2**62)
         self.limit = options.step_limit()
         self.outcome = Outcome(Status.FINISHED, "")
+        self.returned = np.zeros(model.size_z)
 
     def z(self, t: float, x: np.ndarray) -> np.ndarray:
         return self.functions.z(t, x[: self.n])
@@ -419,7 +482,7 @@ class _Simulation:
             if t >= stop:
                 if stop < self.t1 or self.model.next_time <= t:
                     self._check_progress(t)
-                    x, run = self._event(t, x, -1), None
+                    x, run = self._event(t, x), None
                 else:
                     self._reach(t, x)
                 jumps = jumps[jumps > t]
@@ -447,19 +510,24 @@ class _Simulation:
         self.functions.since = t
         self.functions.u_at = self.recorder.inputs = self.inputs.held_from(t)
 
-    def _event(self, t: float, x: np.ndarray, which: int) -> np.ndarray:
-        """Let an event happen at t, with samples before and after it; return the state."""
+    def _event(self, t: float, x: np.ndarray, sides: np.ndarray | None = None) -> np.ndarray:
+        """Let an event happen at t, with samples before and after it; return the state.
+
+        ``sides`` of the indicators as in :meth:`ContinuousModel.state_event`; None for an event in
+        time.
+        """
         own = x[: self.n]
         if self.recorder.times is None:
             if self.recorder.t[-1] != t:
                 self.recorder.add(t, own)
         else:
             self.recorder.reach(t, lambda t: own)
-        at, moved = t, own
-        if which >= 0:
-            at, moved = self.model.cross(which, t, own, self.functions.u_at(t))
-        after, info = self.model.event(at, moved, self.inputs.at(t))
-        after = after if info.states_changed else own.copy()
+        if sides is None:
+            which, (after, _) = -1, self.model.event(t, own, self.inputs.at(t))
+        else:
+            which = int(np.flatnonzero(sides)[0])
+            u = self.functions.u_at(t)
+            after, self.returned = self.model.state_event(sides, t, own, u)
         self._hold(t)
         self.outcome.events.append((t, which, np.array(own), after))
         if self.recorder.times is None:
@@ -502,7 +570,7 @@ class _Simulation:
                 if wish is not None:
                     if wish == Status.EVENT:
                         return run, run.x, Status.EVENT
-                    x = self._event(float(run.t), run.x, -1)
+                    x = self._event(float(run.t), run.x)
                     return ode.begin(run.t, x, True), x, None
         ended = int(run.status)
         return run, run.x, None if ended == Status.FINISHED else ended
@@ -532,10 +600,12 @@ class _Simulation:
         """
         t, old, start = float(run.t), run.signals, before.signals
         noise = 4.0 * np.abs(self.z(t, run.x)) + 1e-12 * np.abs(start.g)
-        x = self._event(t, run.x, int(np.argmax(old.fired)))
+        came_from = np.where(start.g == 0.0, np.nan, np.sign(start.g))
+        x = self._event(t, run.x, np.where(old.fired, came_from, 0.0))
         begun = ode.begin(run.t, x, True)
         g, rate = begun.signals.g, begun.signals.rate
         leaving = np.sign(old.g) if np.array_equal(x, run.x) else np.sign(rate)
+        leaving = np.where(self.returned != 0.0, self.returned, leaving)
         wrong = old.fired & (np.abs(g) <= noise) & (leaving != 0.0) & (np.sign(g) != leaving)
         g = np.where(wrong, TINY * leaving, g)
         signals = tree.replace(old, g=g, rate=rate, g_before=g, rate_before=rate)
