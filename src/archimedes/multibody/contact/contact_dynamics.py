@@ -8,8 +8,15 @@ so that ``v' = v + M^-1 J' (k + l) + h a`` has normal speeds ``u_n >= -gap / h``
 gives nobody speed. Velocities of free joints are in axes that stand still (see below). Damping of
 joints, ``-D v``, acts with v' in place of v: forces meet M + h D. Limits and dry friction of joints
 are rows of J of one number each, and impulses l of their own.
+
+Closed loops are eliminated: everywhere M^-1 stands for how the robot moves with its loops closed,
+``M^-1 - M^-1 K' (K M^-1 K')^-1 K M^-1`` with the rows K of the closures. What is left of them is
+``K v' = -h/2 K. v``: a step along a chord, which ends on the closed loop and turns speeds without
+making them smaller or larger (a step along the tangent would end outside, and lose energy on the
+way back). As SHAKE does; velocities are those of chords.
 Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Acary and
-Brogliato 2008, chapter 10; Anitescu and Potra, Nonlinear Dynamics 14, 1997.
+Brogliato 2008, chapter 10; Anitescu and Potra, Nonlinear Dynamics 14, 1997; Ryckaert, Ciccotti and
+Berendsen, Journal of Computational Physics 23, 1977 (SHAKE).
 
 Axes that stand still: the linear velocity v of a free or planar joint is in the child's axes, which
 rotate with w. A body that flies straight on has ``v' = -w x v``, and a step along that makes it
@@ -26,7 +33,7 @@ Source: Hunt and Crossley, J. Applied Mechanics 42, 1975.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -45,12 +52,19 @@ from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Grou
 from archimedes.multibody.contact.hulls import tangents
 from archimedes.multibody.parts.joints import LinearMap, Map
 from archimedes.multibody.parts.ranges import known_zero
-from archimedes.multibody.systems.constraints import check_single, mass_factors, solve_mass
+from archimedes.multibody.systems.constraints import (
+    Holds,
+    check_closures,
+    check_single,
+    mass_factors,
+    solve_mass,
+    solve_singular,
+)
 from archimedes.multibody.systems.dynamics import DrivenState, State, check_is_state
 from archimedes.spatial.attitudes.rotvec import rotvec_to_dcm, so3_left_jacobian
 from archimedes.spatial.components import cross, skew
 from archimedes.tree import replace
-from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
+from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
@@ -77,17 +91,18 @@ def contact_step(
     *,
     pairs: Sequence[Pair] = (),
     restitution: Scalar = 0.0,
+    closures: Sequence[Holds] = (),
     recovery: Scalar = 0.2,
     limits: bool = True,
 ) -> State:
     """Return the state after a step with exact Coulomb friction and without penetration.
 
     The step is semi-implicit Euler. Impulses are found so that contacts stick or slide as the
-    friction cone requires, joints stay within their limits, and those with friction stick or move.
-    They are found together: a foot on the ground carries a knee at its stop. Stops do not bounce.
-    Passive forces act; damping of joints acts with the velocity after the step. Derivatives are
-    those of the equations that the impulses solve: exact for a step whose contacts and joints stay
-    open, sticking or sliding as they are.
+    friction cone requires, joints stay within their limits, those with friction stick or move, and
+    loops stay closed. They are found together: a foot on the ground carries a knee at its stop.
+    Stops do not bounce. Passive forces act; damping of joints acts with the velocity after the
+    step. Derivatives are those of the equations that the impulses solve: exact for a step whose
+    contacts and joints stay open, sticking or sliding as they are.
 
     Parameters
     ----------
@@ -110,8 +125,11 @@ def contact_step(
         Pairs of shapes that touch each other.
     restitution : float, optional
         Coefficient of restitution, 0 by default.
+    closures : sequence of Closure or Coupling, optional
+        Constraints that hold, such as ``model.closures``. Rows may be redundant.
     recovery : float, optional
-        Fraction of a penetration that is removed in a step, 0.2 by default.
+        Fraction of a penetration, and of a violation of closures, that is removed in a step, 0.2 by
+        default.
     limits : bool, optional
         Whether joints stay within their limits. True by default.
 
@@ -137,8 +155,11 @@ def contact_step(
     check_type(limits, "limits", bool, "False switches the limits of joints off")
     q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")
     held = held_rows(model, q, limits)
-    alone = held if not contacts and not pairs else None
-    points = touches(model, q, contacts, ground, pairs) if alone is None else []
+    nothing = not contacts and not pairs
+    alone = held if nothing else None
+    points = []
+    if alone is None and not (nothing and closures):
+        points = touches(model, q, contacts, ground, pairs)
     check_shape(np.asarray(restitution), "restitution, of all or each point,", (), (len(points),))
     smooth = replace(model, friction=np.where(free_velocities(model), model.friction, 0.0))
     if model.tendons is not None:
@@ -148,29 +169,35 @@ def contact_step(
     if u is not None:
         torques = check_single(model, u, "u") + torques
     viscous = viscosity(smooth, v)
-    factors = mass_factors(model, q, None if viscous is None else step * viscous)
+    loops = loop_rows(model, closures, q, v, step)
+    mass = Mobility(mass_factors(model, q, None if viscous is None else step * viscous), loops)
     # Without contact. What goes with velocities squared is taken at the middle of the step: at its
     # start it would give energy to all that spins, by the square of its speed.
     at_start = rnea(model, q, v, np.zeros(model.nv), forces)
-    first = solve_mass(factors, (torques - at_start)[:, None])[:, 0]
+    first = mass.solve((torques - at_start)[:, None])[:, 0]
     middle = v + 0.5 * step * first
     change = at_start - rnea(model, q, middle, np.zeros(model.nv), forces)
-    freely = standing_still(model, first + solve_mass(factors, change[:, None])[:, 0], middle)
+    freely = standing_still(model, first + mass.solve(change[:, None])[:, 0], middle)
+    if loops is not None:
+        freely = mass.close(v, freely)
     if alone is not None:
-        after, moved = hold_rows(v + step * freely, factors, alone, step, recovery)
+        after, moved = hold_rows(v + step * freely, mass, alone, step, recovery)
         return step_to(model, q, after, moved)
+    if not points:
+        after = v + step * freely
+        return step_to(model, q, after, mass.return_to_loops(step * after, recovery))
     J, gap = contact_rows(model, q, points), np.stack([touch.gap for touch in points])
     n = J.shape[0]
     if held is not None:  # in the units of its rows
         scale = np.sqrt(np.sum(model.masses))
         J, gap = scale * J, scale * gap
-    across = solve_mass(factors, J.T)
+    across = mass.solve(J.T)
     G = matrix_product(J, across)
     G_n, J_n, mu = G[::3, ::3], J[::3], friction_of(points)
     sharp, hard = across, G
     if viscous is not None and not known_zero(restitution):
         # A bounce takes no time, in which damping could act; without one both are one implicit step
-        sharp = solve_mass(mass_factors(model, q), J.T)
+        sharp = Mobility(mass_factors(model, q), loops).solve(J.T)
         hard = matrix_product(J, sharp)
     falling = step * (J_n @ freely)
     impact = impulses.impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
@@ -182,7 +209,7 @@ def contact_step(
         every, pushes = across, impulses.cone_impulses(G, open_at, mu)
     else:
         both = np.concatenate([open_at, held.J @ before])
-        own = solve_mass(factors, held.J.T)
+        own = mass.solve(held.J.T)
         beside = held.J @ across
         every = np.concatenate([across, own], axis=1)
         all_G = np.concatenate([
@@ -192,6 +219,7 @@ def contact_step(
         pushes = impulses.mixed_impulses(all_G, both, mu, rates_within(held, step))
     after = before + every @ pushes
     moved = step * after - sharp @ (np.repeat(impact.late, 3) * knocked)
+    moved = mass.return_to_loops(moved, recovery)
     if not known_zero(recovery):
         left = gap + J_n @ moved
         left = np.where(left > 0.0, left, recovery * left)
@@ -216,15 +244,72 @@ def step_to(model: Model, q: Vector, after: Vector, moved: Vector) -> State:
     return State(reached, seen_after(model, after, moved))
 
 
+class LoopRows(NamedTuple):
+    """Rows K (k, nv) of closures, by how much (k,) they are violated, and how fast `rate` (k,).
+
+    A step with ``K v' = rate`` ends where the violation is, to the third order of the step.
+    """
+
+    K: Any
+    error: Any
+    rate: Any
+    step: float
+
+
+def loop_rows(
+    model: Model, closures: Sequence[Holds], q: Vector, v: Vector, step: float
+) -> LoopRows | None:
+    """Return the rows of closures, None if there are none."""
+    if isinstance(closures, (list, tuple)) and not closures:
+        return None
+    every = check_closures(model, closures)
+    K = np.concatenate([c.rows(q) for c in every])
+    bend = np.concatenate([c.bias(q, v) for c in every])
+    bend = bend - K @ standing_still(model, np.zeros(model.nv), v)
+    return LoopRows(K, np.concatenate([c.error(q) for c in every]), -0.5 * step * bend, step)
+
+
+class Mobility:
+    """The inverse of the mass matrix, of a robot whose loops stay closed."""
+
+    def __init__(self, factors: Factors, loops: LoopRows | None) -> None:
+        self.factors = factors
+        self.loops: Any = loops
+        if loops is not None:
+            self.across = solve_mass(factors, loops.K.T)
+            self.inverse = solve_singular(loops.K @ self.across, np.eye(loops.K.shape[0]))
+
+    def solve(self, right: Matrix) -> Matrix:
+        """Return what impulses (nv, n) change velocities by."""
+        x = solve_mass(self.factors, right)
+        return x if self.loops is None else self.release(x, self.loops.K @ x)
+
+    def release(self, x: Array, off: Array) -> Any:
+        """Return velocities less the least, in energy, by which their rates in the rows are off."""
+        return x - self.across @ (self.inverse @ off)
+
+    def close(self, v: Vector, a: Vector) -> Vector:
+        """Return accelerations (nv,) with which a step keeps loops closed, of those without."""
+        K, step = self.loops.K, self.loops.step
+        return self.release(a, (K @ (v + step * a) - self.loops.rate) / step)
+
+    def return_to_loops(self, moved: Vector, recovery: Scalar) -> Vector:
+        """Return a way (nv,) that takes back a part of what loops are violated by at its end."""
+        if self.loops is None or known_zero(recovery):
+            return moved
+        end = self.loops.error + self.loops.K @ moved - self.loops.step * self.loops.rate
+        return self.release(moved, recovery * end)
+
+
 def hold_rows(
-    before: Vector, factors: Factors, held: HeldRows, step: float, recovery: Scalar
+    before: Vector, mass: Mobility, held: HeldRows, step: float, recovery: Scalar
 ) -> tuple[Vector, Vector]:
     """Return velocities (nv,) within limits and against dry friction, and the way (nv,)."""
-    across = solve_mass(factors, held.J.T)
+    across = mass.solve(held.J.T)
     G = held.J @ across
     pushes = impulses.row_impulses(G, held.J @ before, rates_within(held, step))
     after = before + across @ pushes
-    moved = step * after
+    moved = mass.return_to_loops(step * after, recovery)
     if not known_zero(recovery):
         own = ways_within(held, held.J @ moved, recovery)
         moved = moved + across @ impulses.row_impulses(G, 0.0 * own.low, own)

@@ -46,7 +46,7 @@ from archimedes.multibody.parts.ranges import known_zero
 from archimedes.multibody.systems.dynamics import State, check_is_state, drive, rates_of
 from archimedes.spatial.se3 import homogeneous, se3_adjoint, se3_exp, se3_log, se3_right_jacobian
 from archimedes.spatial.spatial_algebra import Pose
-from archimedes.typing import ArrayLike, Matrix, Scalar, Vec3, Vector
+from archimedes.typing import Array, ArrayLike, Matrix, Scalar, Vec3, Vector
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
@@ -430,19 +430,20 @@ def solve_mass(factors: Factors, right: Matrix) -> Matrix:
     return np.stack(solve_rows(factors, [right[k] for k in range(right.shape[0])]))
 
 
-def solve_singular(G: Matrix, right: Vector) -> Vector:
-    """Return a solution of a consistent, perhaps singular, symmetric system.
+def solve_singular(G: Matrix, right: Array) -> Any:
+    """Return a solution (n,) or (n, k) of a consistent, perhaps singular, symmetric system.
 
     In units in which its diagonal is one: rows of a light body count as much as those of a heavy.
     """
     size = np.diag(G)
     w = 1.0 / np.sqrt(np.where(size > LEAST * np.max(size), size, np.max(size)))
-    G, right = w[:, None] * G * w, w * right
+    units = w if right.ndim == 1 else w[:, None]
+    G, right = w[:, None] * G * w, units * right
     softened = G + SOFTENING * np.eye(G.shape[0])
     f = np.linalg.solve(softened, right)
     for _ in range(REFINEMENTS):
         f = f + np.linalg.solve(softened, right - G @ f)
-    return w * f
+    return units * f
 
 
 def check_single(model: Model, x: ArrayLike, name: str) -> Vector:
