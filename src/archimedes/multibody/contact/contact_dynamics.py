@@ -26,7 +26,8 @@ they are then, rotated by exp(f).
 
 Compliant forces: s = max(-gap, 0) is how deep shapes are in each other, u the velocity of the first
 at the place of contact relative to the second. The normal force is ``k s^1.5 (1 + c s')`` and never
-pulls, the friction ``-mu f u_t / sqrt(u_t^2 + slip^2)``.
+pulls, the friction ``-mu f u_t / sqrt(u_t^2 + slip^2)``. Torsional and rolling friction are moments
+of the same form, with ``c w`` in place of u_t for the coefficient c and the angular velocity w.
 Source: Hunt and Crossley, J. Applied Mechanics 42, 1975.
 """
 
@@ -186,25 +187,30 @@ def contact_step(
     if not points:
         after = v + step * freely
         return step_to(model, q, after, mass.return_to_loops(step * after, recovery))
-    J, gap = contact_rows(model, q, points), np.stack([touch.gap for touch in points])
-    n = J.shape[0]
+    gap, mu = np.stack([touch.gap for touch in points]), friction_of(points)
+    m, each = impulses.sizes_of(mu)
+    J = contact_rows(model, q, points)
+    if each > 3:
+        turns = turning_rows(model, q, points)[:, : each - 3]
+        J = np.concatenate([J.reshape(m, 3, -1), turns], axis=1).reshape(each * m, -1)
+    n = each * m
     if held is not None:  # in the units of its rows
         scale = np.sqrt(np.sum(model.masses))
         J, gap = scale * J, scale * gap
     across = mass.solve(J.T)
     G = matrix_product(J, across)
-    G_n, J_n, mu = G[::3, ::3], J[::3], friction_of(points)
+    G_n, J_n = G[::each, ::each], J[::each]
     sharp, hard = across, G
     if viscous is not None and not known_zero(restitution):
         # A bounce takes no time, in which damping could act; without one both are one implicit step
         sharp = Mobility(mass_factors(model, q), loops).solve(J.T)
         hard = matrix_product(J, sharp)
     falling = step * (J_n @ freely)
-    impact = impulses.impacts(hard[::3, ::3], J_n @ v, gap, falling, step, restitution)
+    impact = impulses.impacts(hard[::each, ::each], J_n @ v, gap, falling, step, restitution)
     knocked = impulses.knocks(hard, J @ v, mu, impact, restitution)
     before = v + sharp @ knocked + step * freely
     reach = np.where(impact.hit, 0.0, np.maximum(gap / step, -CREEP))
-    open_at = J @ before + impulses.spread(reach)
+    open_at = J @ before + impulses.spread(reach, each)
     if held is None:
         every, pushes = across, impulses.cone_impulses(G, open_at, mu)
     else:
@@ -218,15 +224,15 @@ def contact_step(
         ])  # fmt: skip
         pushes = impulses.mixed_impulses(all_G, both, mu, rates_within(held, step))
     after = before + every @ pushes
-    moved = step * after - sharp @ (np.repeat(impact.late, 3) * knocked)
+    moved = step * after - sharp @ (np.repeat(impact.late, each) * knocked)
     moved = mass.return_to_loops(moved, recovery)
     if not known_zero(recovery):
         left = gap + J_n @ moved
         left = np.where(left > 0.0, left, recovery * left)
         if held is None:
-            moved = moved + across[:, ::3] @ impulses.normal_impulses(G_n, left)
+            moved = moved + across[:, ::each] @ impulses.normal_impulses(G_n, left)
         else:
-            which = [*range(0, n, 3), *range(n, all_G.shape[0])]
+            which = [*range(0, n, each), *range(n, all_G.shape[0])]
             ways = ways_within(held, held.J @ moved, recovery)
             ways = impulses.Rows(
                 np.concatenate([-left, ways.low]),
@@ -349,10 +355,19 @@ def viscosity(model: Model, v: Vector) -> Vector | None:
     return model.damping + model.friction * rate
 
 
-def friction_of(points: Sequence[Touch]) -> Vector:
-    """Return the friction (m,) of contacts."""
-    each = [np.asarray(touch.material.friction) * 1.0 for touch in points]
-    return np.stack([np.minimum(friction, ENDLESS) for friction in each])
+def friction_of(points: Sequence[Touch]) -> Array:
+    """Return the friction (m,) of contacts, (m, 2) with torsional, (m, 3) with rolling friction."""
+    materials = [touch.material for touch in points]
+    keys = ["friction"]
+    if not all(known_zero(x.torsional) and known_zero(x.rolling) for x in materials):
+        keys.append("torsional")
+    if not all(known_zero(x.rolling) for x in materials):
+        keys.append("rolling")
+    columns = []
+    for key in keys:
+        each = [np.asarray(getattr(material, key)) * 1.0 for material in materials]
+        columns.append(np.stack([np.minimum(friction, ENDLESS) for friction in each]))
+    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
 
 def contact_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Matrix:
@@ -369,6 +384,23 @@ def contact_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Matrix:
             at_point = at_point + sign * (J[:3] - skew(arm) @ J[3:])
         rows.append(np.stack([touch.normal, *tangents(touch.normal)]) @ at_point)
     return np.concatenate(rows)
+
+
+def turning_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Array:
+    """Return the matrices (m, 3, nv) of the angular velocities of the first shapes to the second.
+
+    About the normal, and about two tangents.
+    """
+    jacobians: dict[str, Any] = {}
+    rows = []
+    for touch in points:
+        turn = np.zeros((3, model.nv))
+        for frame, sign in moving_frames(model, touch):
+            if frame not in jacobians:
+                jacobians[frame] = frame_jacobian(model, q, frame, "aligned")[3:]
+            turn = turn + sign * jacobians[frame]
+        rows.append(np.stack([touch.normal, *tangents(touch.normal)]) @ turn)
+    return np.stack(rows)
 
 
 # ---- velocities in axes that stand still during a step -------------------------------------------
@@ -462,18 +494,23 @@ def contact_forces(
     twists: dict[str, Any] = {}
     for touch in touches(model, q, contacts, ground, pairs):
         moving = moving_frames(model, touch)
-        speed = np.zeros(3)
+        speed, spin = np.zeros(3), np.zeros(3)
         for frame, sign in moving:
             if frame not in twists:
                 twists[frame] = frame_twist(model, q, v, frame, "aligned")
             arm = touch.point - world_pose(model, q, frame).p
             speed = speed + sign * (twists[frame][:3] + cross(twists[frame][3:], arm))
+            spin = spin + sign * twists[frame][3:]
         push = touch.share * compliant(touch.gap, touch.normal, speed, touch.material)
+        moment = resisting_moment(np.sum(push * touch.normal), touch.normal, spin, touch.material)
         for frame, sign in moving:
             name = body_of(model, frame)
             body = world_pose(model, q, name)
             f = sign * push
-            force = np.concatenate([body.R.T @ f, body.R.T @ cross(touch.point - body.p, f)])
+            turning = cross(touch.point - body.p, f)
+            if moment is not None:
+                turning = turning + sign * moment
+            force = np.concatenate([body.R.T @ f, body.R.T @ turning])
             total[name] = total[name] + force if name in total else force
     return total
 
@@ -487,6 +524,17 @@ def compliant(d: Scalar, n: Vec3, speed: Vec3, material: Ground | Pair) -> Vec3:
     sliding = speed - along * n
     size = np.sqrt(np.sum(sliding * sliding) + material.slip_speed**2)
     return push * (n - material.friction * sliding / size)
+
+
+def resisting_moment(push: Scalar, n: Vec3, spin: Vec3, material: Ground | Pair) -> Vec3 | None:
+    """Return the moment (3,) on the first shape of torsional and rolling friction, if any."""
+    about = np.sum(spin * n) * n
+    parts = []
+    for arm, turn in ((material.torsional, about), (material.rolling, spin - about)):
+        if not known_zero(arm):
+            size = np.sqrt(np.sum(turn * turn) * arm**2 + material.slip_speed**2)
+            parts.append(-(push * arm**2) * turn / size)
+    return sum(parts[1:], parts[0]) if parts else None
 
 
 def body_of(model: Model, frame: str) -> str:

@@ -39,7 +39,7 @@ __all__ = [
 
 KINDS = ("points", "capsule", "box", "hull", "half-space")
 #: Numbers of a ground and of a pair.
-MATERIAL = ("friction", "stiffness", "dissipation", "slip_speed")
+MATERIAL = ("friction", "stiffness", "dissipation", "slip_speed", "torsional", "rolling")
 
 
 @struct
@@ -60,6 +60,12 @@ class Ground:
         Dissipation of the compliant contact in s/m.
     slip_speed : float, optional
         Speed in m/s below which the friction of the compliant contact is viscous.
+    torsional : float, optional
+        Coefficient of torsional friction in m: spinning about the normal is resisted by up to this
+        times the normal force. 0 by default.
+    rolling : float, optional
+        Coefficient of rolling friction in m: rolling is resisted by up to this times the normal
+        force. 0 by default.
     height : callable, optional
         Height ``height(x, y)`` in m of a terrain above the plane. None by default.
 
@@ -76,6 +82,8 @@ class Ground:
     stiffness: Any = field(units="N/m^1.5", default=1e6)
     dissipation: Any = field(units="s/m", default=0.5)
     slip_speed: Any = field(units="m/s", default=1e-3)
+    torsional: Any = field(units="m", default=0.0)
+    rolling: Any = field(units="m", default=0.0)
     height: Any = field(static=True, default=None)
 
     def __post_init__(self) -> None:
@@ -180,6 +188,12 @@ class Pair:
         Dissipation of the compliant contact in s/m.
     slip_speed : float, optional
         Speed in m/s below which the friction of the compliant contact is viscous.
+    torsional : float, optional
+        Coefficient of torsional friction in m: spinning about the normal is resisted by up to this
+        times the normal force. 0 by default.
+    rolling : float, optional
+        Coefficient of rolling friction in m: rolling is resisted by up to this times the normal
+        force. 0 by default.
 
     Examples
     --------
@@ -194,6 +208,8 @@ class Pair:
     stiffness: Any = field(units="N/m^1.5", default=1e6)
     dissipation: Any = field(units="s/m", default=0.5)
     slip_speed: Any = field(units="m/s", default=1e-3)
+    torsional: Any = field(units="m", default=0.0)
+    rolling: Any = field(units="m", default=0.0)
 
     def __post_init__(self) -> None:
         """Raise if the shapes cannot touch."""
@@ -385,8 +401,9 @@ def half_space(
 
 def check_material(material: Ground | Pair, name: str) -> None:
     """Raise if a known number of a ground or pair is negative."""
-    for key in MATERIAL[:3]:
-        checks.check_not_negative(getattr(material, key), f"{name} {key}")
+    for key in MATERIAL:
+        if key != "slip_speed":
+            checks.check_not_negative(getattr(material, key), f"{name} {key}")
     checks.check_positive(material.slip_speed, f"{name} slip_speed")
 
 

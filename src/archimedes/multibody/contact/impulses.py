@@ -7,6 +7,10 @@ slides (u_n = 0, t = mu n z / |z|), and in each case F = 0 is smooth: its slope 
 of Newton's method, ``A dl = -dF`` the derivatives of the solution (implicit function theorem).
 Contacts of a flat face are redundant, and A is singular: any solution gives the same velocities.
 
+Where materials have it, spinning about the normal and rolling are resisted as sliding is: l is
+(n, t, s, r) with a moment s about the normal, within mu_s n, and two of rolling r, within a disk of
+radius mu_r n. Each obeys a law of its own, as that of t, with its own angular velocities for u_t.
+
 Joints are rows of one number each: u stays between low and high, and dry friction resists with up
 to d. With z = u - r l the velocity that a row would have by itself, r its mobility, it has
 ``u = clip(soft(z, r d), low, high)``, where soft moves a number towards zero by so much, and l is
@@ -60,10 +64,51 @@ WRITTEN_OUT = 4
 Step: TypeAlias = "Callable[..., Any]"
 
 
-def cone_impulses(G: Matrix, b: Vector, mu: Vector) -> Vector:
-    """Return impulses (3 m,) in cones of friction `mu` (m,) with velocities ``G l + b``."""
-    w = np.repeat(units(np.diag(G)[::3]), 3)
+#: Where of an impulse what resists is: sliding, spinning about the normal, rolling.
+GROUPS = ((1, 3), (3, 4), (4, 6))
+
+
+def sizes_of(mu: Array) -> tuple[int, int]:
+    """Return how many contacts there are, and how many numbers each has.
+
+    Of sliding alone `mu` is (m,), else it is (m, 2) with spinning and (m, 3) with rolling too.
+    """
+    return mu.shape[0], GROUPS[0 if mu.ndim == 1 else mu.shape[1] - 1][1]
+
+
+def resistances(mu: Array) -> list[tuple[int, int, Any]]:
+    """Return of what resists where it is of an impulse, first and end, and its coefficients."""
+    columns = [mu] if mu.ndim == 1 else [mu[..., k] for k in range(mu.shape[-1])]
+    return [(*where, each) for where, each in zip(GROUPS, columns)]
+
+
+def cone_impulses(G: Matrix, b: Vector, mu: Array) -> Vector:
+    """Return impulses (3 m,) in cones of friction `mu` (m,) with velocities ``G l + b``.
+
+    With `mu` (m, 2) or (m, 3) they have 4 or 6 numbers each.
+    """
+    w, mu = contact_units(G, mu)
     return w * cone_kernel(w[:, None] * G * w, w * b, mu)
+
+
+def contact_units(G: Matrix, mu: Array, rows: int = 0) -> tuple[Vector, Array]:
+    """Return `units` of contacts, and of rows after them, and friction in these units.
+
+    Impulses of one contact have one unit, but for moments, which have theirs.
+    """
+    size, (m, each) = np.diag(G), sizes_of(mu)
+    own = size[: each * m : each]
+    if each == 3 and not rows:
+        return np.repeat(units(own), 3), mu
+    if each == 3:
+        return units(np.concatenate([np.repeat(own, 3), size[3 * m :]])), mu
+    columns = [own, own, own, size[3 : each * m : each]]
+    if each == 6:
+        columns += [np.maximum(size[4 : 6 * m : 6], size[5 : 6 * m : 6])] * 2
+    w = units(np.concatenate([np.stack(columns, axis=1).ravel(), size[each * m :]]))
+    first = w[: each * m : each]
+    scaled = [c * first / w[at : each * m : each] for at, _, c in resistances(mu)]
+    return w, np.stack(scaled, axis=1)
 
 
 def normal_impulses(G: Matrix, b: Vector) -> Vector:
@@ -93,22 +138,23 @@ def row_impulses(G: Matrix, b: Vector, rows: Rows) -> Vector:
     return w * row_kernel(w[:, None] * G * w, w * b, w * low, w * high, friction / w)
 
 
-def mixed_impulses(G: Matrix, b: Vector, mu: Vector, rows: Rows) -> Vector:
+def mixed_impulses(G: Matrix, b: Vector, mu: Array, rows: Rows) -> Vector:
     """Return impulses (3 m + n,) of contacts and of rows with velocities ``G l + b``."""
-    m, size = mu.shape[0], np.diag(G)
-    w = units(np.concatenate([np.repeat(size[: 3 * m : 3], 3), size[3 * m :]]))
-    own = w[3 * m :]
+    m, each = sizes_of(mu)
+    w, mu = contact_units(G, mu, rows.low.shape[0])
+    own = w[each * m :]
     low, high, friction = rows
     bounds = own * low, own * high, friction / own
     return w * mixed_kernel(w[:, None] * G * w, w * b, mu, *bounds)
 
 
 @custom_jvp
-def unit_cone_impulses(G: Matrix, b: Vector, mu: Vector) -> Vector:
+def unit_cone_impulses(G: Matrix, b: Vector, mu: Array) -> Vector:
     """Return `cone_impulses` where the diagonal of G is one at the normals."""
-    rows = roll_rows(G, 3)
+    _, each = sizes_of(mu)
+    rows = roll_rows(G, each)
     return solve_cones(
-        lambda l: sweep_contacts(rows, b.reshape(-1, 3), mu, l),
+        lambda l: sweep_contacts(rows, b.reshape(-1, each), mu, l),
         lambda l, damping: newton_step(G, b, mu, l, damping),
         lambda l: violation(G, b, mu, l),
         b,
@@ -155,14 +201,15 @@ def unit_row_impulses(G: Matrix, b: Vector, low: Vector, high: Vector, friction:
 
 @custom_jvp
 def unit_mixed_impulses(
-    G: Matrix, b: Vector, mu: Vector, low: Vector, high: Vector, friction: Vector
+    G: Matrix, b: Vector, mu: Array, low: Vector, high: Vector, friction: Vector
 ) -> Vector:
     """Return `mixed_impulses` where the diagonal of G is one at normals and rows."""
-    m3, own = 3 * mu.shape[0], Rows(low, high, friction)
-    contacts, rows = roll_rows(G, 3, m3), roll_rows(G, 1, first=m3)
+    (m, each), own = sizes_of(mu), Rows(low, high, friction)
+    m3 = each * m
+    contacts, rows = roll_rows(G, each, m3), roll_rows(G, 1, first=m3)
 
     def sweep(l: Vector) -> Vector:
-        l = sweep_contacts(contacts, b[:m3].reshape(-1, 3), mu, l)
+        l = sweep_contacts(contacts, b[:m3].reshape(-1, each), mu, l)
         return sweep_rows(rows, b[m3:], own, l)
 
     def step(l: Vector, damping: Scalar) -> Vector:
@@ -170,7 +217,7 @@ def unit_mixed_impulses(
         moves, off = row_slopes((times(G, l) + b)[m3:], l[m3:], own)
         A = np.concatenate([at.A.reshape(m3, -1), held_rows(G, moves, m3)])
         moved = l + solve_damped(A, -np.concatenate([at.F.ravel(), off]), damping)
-        L = moved[:m3].reshape(-1, 3)
+        L = moved[:m3].reshape(-1, each)
         return np.concatenate([np.where(L[:, :1] > 0.0, L, 0.0).ravel(), moved[m3:]])
 
     def off(l: Vector) -> Scalar:
@@ -213,7 +260,7 @@ def roll_rows(G: Matrix, size: int, stop: int | None = None, first: int = 0) -> 
     return G[rows, columns]
 
 
-def sweep_contacts(rows: Array, b: Matrix, mu: Vector, l: Vector) -> Vector:
+def sweep_contacts(rows: Array, b: Matrix, mu: Array, l: Vector) -> Vector:
     """Return impulses after each contact in turn has taken the others' as given.
 
     First along its normal, then across it. The contact whose turn it is comes first, and then goes
@@ -226,17 +273,39 @@ def sweep_contacts(rows: Array, b: Matrix, mu: Vector, l: Vector) -> Vector:
         n = np.maximum(l[0] - (R[0] @ l + own[0]), 0.0)
         if size == 1:
             return np.concatenate([l[1:], n[None]]), None
-        l = np.concatenate([n[None], l[1:]])
-        across = R[1:] @ l + own[1:]
-        pace = slowest(R[1, 1], R[2, 2], R[1, 2])
-        x, y = in_disk(l[1] - across[0] / pace, l[2] - across[1] / pace, friction * n)
-        return np.concatenate([l[3:], np.stack([n, x, y])]), None
+        parts: list[Any] = [n]
+        for first, stop, most in resistances_of_one(friction):
+            l = np.concatenate([np.stack(parts), l[first:]])
+            across = R[first:stop] @ l + own[first:stop]
+            pace = pace_of(R[first:stop, first:stop])
+            parts += in_ball(l[first:stop] - across / pace, most * n)
+        return np.concatenate([l[size:], np.stack(parts)]), None
 
     if b.shape[0] > WRITTEN_OUT:
         return scan(one, l, (rows, b, mu))[0]
     for i in range(b.shape[0]):
         l, _ = one(l, (rows[i], b[i], mu[i]))
     return l
+
+
+def resistances_of_one(mu: Array) -> list[tuple[int, int, Any]]:
+    """Return `resistances` of one contact, () or (2,) or (3,)."""
+    columns = [mu] if np.ndim(mu) == 0 else [mu[k] for k in range(mu.shape[0])]
+    return [(*where, each) for where, each in zip(GROUPS, columns)]
+
+
+def pace_of(R: Matrix) -> Any:
+    """Return `slowest` of the mobility (2, 2) or (1, 1) of what resists."""
+    if R.shape[0] == 1:
+        return np.maximum(R[0, 0], LEAST)
+    return slowest(R[0, 0], R[1, 1], R[0, 1])
+
+
+def in_ball(z: Vector, radius: Scalar) -> tuple[Any, ...]:
+    """Return the numbers nearest to one or two (n,) that are within a radius around zero."""
+    if z.shape[0] == 1:
+        return (np.minimum(np.maximum(z[0], -radius), radius),)
+    return in_disk(z[0], z[1], radius)
 
 
 def sweep_rows(rows: Array, b: Vector, own: Rows, l: Vector) -> Vector:
@@ -296,28 +365,45 @@ def in_disk(x: Scalar, y: Scalar, radius: Scalar) -> tuple[Any, Any]:
     return shrink * x, shrink * y
 
 
-def violation(G: Matrix, b: Vector, mu: Vector, l: Vector) -> Scalar:
+def violation(G: Matrix, b: Vector, mu: Array, l: Vector) -> Scalar:
     """Return by how much impulses are off Coulomb's law."""
-    m3 = 3 * mu.shape[0]
+    return np.max(np.abs(cones_off(G, b, mu, l)))
+
+
+def cones_off(G: Matrix, b: Vector, mu: Array, l: Vector) -> Matrix:
+    """Return by how much impulses of contacts (m, 3) are off Coulomb's law."""
+    m, each = sizes_of(mu)
+    m3 = each * m
     u = times(G, l) + b
     if m3 < b.shape[0]:
         u, l = u[:m3], l[:m3]
-    L, u = l.reshape(-1, 3), u.reshape(-1, 3)
+    L, u = l.reshape(-1, each), u.reshape(-1, each)
     push = np.maximum(L[:, 0] - u[:, 0], 0.0)
-    z = L[:, 1:] - u[:, 1:] / paces(G, m3)[:, None]
-    x, y = in_disk(z[:, 0], z[:, 1], mu * push)
-    return np.max(np.abs(L - np.stack([push, x, y], axis=1)))
+    columns = [push]
+    for (first, stop, most), pace in zip(resistances(mu), paces(G, mu)):
+        z = L[:, first:stop] - u[:, first:stop] / pace[:, None]
+        columns += in_ball(z.T, most * push)
+    return L - np.stack(columns, axis=1)
 
 
-def paces(G: Matrix, m3: int) -> Vector:
-    """Return `slowest` of the tangents of each contact (m,)."""
-    G = G[:m3, :m3] if m3 < G.shape[0] else G
+def paces(G: Matrix, mu: Array) -> list[Vector]:
+    """Return `slowest` (m,) of what resists of each contact."""
+    m, each = sizes_of(mu)
+    G = G[: each * m, : each * m] if each * m < G.shape[0] else G
     size, beside = np.diag(G), np.diag(G, 1)
-    return slowest(size[1::3], size[2::3], beside[1::3])
+    all_paces = [slowest(size[1::each], size[2::each], beside[1::each])]
+    if each > 3:
+        all_paces.append(np.maximum(size[3::each], LEAST))
+    if each > 4:
+        all_paces.append(slowest(size[4::each], size[5::each], beside[4::each]))
+    return all_paces
 
 
 class Linearised(NamedTuple):
-    """Of each contact F (3,), its slope A (3, n) in all impulses, and what dF is made of."""
+    """Of each contact F (3,), its slope A (3, n) in all impulses, and what dF is made of.
+
+    The last three are lists, of sliding and, where there are, of spinning and rolling.
+    """
 
     A: Any
     F: Any
@@ -327,41 +413,47 @@ class Linearised(NamedTuple):
     along: Any
 
 
-def linearise(G: Matrix, b: Vector, mu: Vector, l: Vector) -> Linearised:
+def linearise(G: Matrix, b: Vector, mu: Array, l: Vector) -> Linearised:
     """Return F and its slope at impulses; arrays with a row per contact."""
-    n, m3 = b.shape[0], 3 * mu.shape[0]
+    n, (m, each) = b.shape[0], sizes_of(mu)
+    m3 = each * m
     u, eye = times(G, l) + b, np.eye(n)
     if m3 < n:  # rows of joints follow the contacts
         u, l, eye = u[:m3], l[:m3], eye[:m3]
     rows = G[:m3] if m3 < n else G
-    blocks = (rows.reshape(-1, 3, n), eye.reshape(-1, 3, n), l.reshape(-1, 3))
-    rest = (u.reshape(-1, 3), mu, paces(G, m3))
+    blocks = (rows.reshape(-1, each, n), eye.reshape(-1, each, n), l.reshape(-1, each))
+    rest: tuple[Any, ...] = (u.reshape(-1, each), mu, paces(G, mu))
     return Linearised(*vmap(contact_slope)(*blocks, *rest))
 
 
 def contact_slope(
-    rows: Matrix, eye: Matrix, l: Vector, u: Vector, mu: Scalar, pace: Scalar
+    rows: Matrix, eye: Matrix, l: Vector, u: Vector, mu: Array, paces: list[Scalar]
 ) -> tuple[Any, ...]:
     """Return what `Linearised` has of one contact, whose rows of G and of ones are (3, n)."""
     push = l[0]
     shut = push - u[0] > 0.0
-    z = l[1:] - u[1:] / pace
-    length = np.sqrt(np.maximum(np.sum(z * z), 1e-300))
-    slides = length > mu * push
-    w = z / length
-    bend = mu * push / length * (np.eye(2) - w[:, None] * w[None, :])
-    sliding = eye[1:] - mu * w[:, None] * eye[:1] - bend @ (eye[1:] - rows[1:] / pace)
-    A = np.concatenate([rows[:1], np.where(slides, sliding, rows[1:])])
-    off = np.where(slides, l[1:] - mu * push * w, u[1:])
-    F = np.where(shut, np.concatenate([u[:1], off]), l)
-    return np.where(shut, A, eye), F, shut, slides, bend / pace, push * w
+    A, F = [rows[:1]], [u[:1]]
+    parts: list[tuple[Any, Any, Any]] = []
+    for (first, stop, most), pace in zip(resistances_of_one(mu), paces):
+        own = slice(first, stop)
+        z = l[own] - u[own] / pace
+        length = np.sqrt(np.maximum(np.sum(z * z), 1e-300))
+        slides = length > most * push
+        w = z / length
+        bend = most * push / length * (np.eye(stop - first) - w[:, None] * w[None, :])
+        sliding = eye[own] - most * w[:, None] * eye[:1] - bend @ (eye[own] - rows[own] / pace)
+        A.append(np.where(slides, sliding, rows[own]))
+        F.append(np.where(slides, l[own] - most * push * w, u[own]))
+        parts.append((slides, bend / pace, push * w))
+    slope, off = np.where(shut, np.concatenate(A), eye), np.where(shut, np.concatenate(F), l)
+    return slope, off, shut, *([*part] for part in zip(*parts))
 
 
-def newton_step(G: Matrix, b: Vector, mu: Vector, l: Vector, damping: Scalar) -> Any:
+def newton_step(G: Matrix, b: Vector, mu: Array, l: Vector, damping: Scalar) -> Any:
     """Return impulses after a step of Newton's method; pulls are cut off."""
     at = linearise(G, b, mu, l)
     moved = l + solve_damped(at.A.reshape(G.shape), -at.F.ravel(), damping)
-    L = moved.reshape(-1, 3)
+    L = moved.reshape(-1, sizes_of(mu)[1])
     return np.where(L[:, :1] > 0.0, L, 0.0).ravel()
 
 
@@ -375,12 +467,17 @@ def cone_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[V
     return l, solve_damped(at.A.reshape(G.shape), -dF)
 
 
-def contact_tangent(at: Linearised, du: Vector, dmu: Vector) -> Vector:
+def contact_tangent(at: Linearised, du: Vector, dmu: Array) -> Vector:
     """Return by how much contacts (3 m,) are off for changes of velocities and friction."""
-    du = du.reshape(dmu.shape[0], 3)
-    across = (at.bend @ du[:, 1:, None])[:, :, 0] - dmu[:, None] * at.along
-    off = np.where(at.slides[:, None], across, du[:, 1:])
-    return np.where(at.shut[:, None], np.concatenate([du[:, :1], off], axis=1), 0.0).ravel()
+    m, each = sizes_of(dmu)
+    du = du.reshape(m, each)
+    parts = [du[:, :1]]
+    found = zip(resistances(dmu), at.slides, at.bend, at.along, strict=True)
+    for (first, stop, change), slides, bend, along in found:
+        own = du[:, first:stop]
+        across = (bend @ own[:, :, None])[:, :, 0] - change[:, None] * along
+        parts.append(np.where(slides[:, None], across, own))
+    return np.where(at.shut[:, None], np.concatenate(parts, axis=1), 0.0).ravel()
 
 
 @unit_row_impulses.defjvp
@@ -397,7 +494,9 @@ def rows_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[V
 def mixed_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Vector, Vector]:
     """Return dl of dG, db, dmu and the limits of rows."""
     (G, b, mu, *limits), (dG, db, dmu, *changes) = primals, tangents
-    l, own, m3 = unit_mixed_impulses(G, b, mu, *limits), Rows(*limits), 3 * mu.shape[0]
+    l, own = unit_mixed_impulses(G, b, mu, *limits), Rows(*limits)
+    m, each = sizes_of(mu)
+    m3 = each * m
     at = linearise(G, b, mu, l)
     u, du = (times(G, l) + b)[m3:], times(dG, l) + db
     dF = [contact_tangent(at, du[:m3], dmu)]
@@ -480,21 +579,21 @@ def impacts(
     return Impact(hit, restitution * (parting + fallen), fallen, late)
 
 
-def knocks(G: Matrix, u: Vector, mu: Vector, impact: Impact, restitution: Scalar) -> Vector:
+def knocks(G: Matrix, u: Vector, mu: Array, impact: Impact, restitution: Scalar) -> Vector:
     """Return the impulses (3 m,) of impacts at velocities `u` (3 m,), which never give energy.
 
     `impact` is that of `impacts`.
     """
 
-    hit, parting, fallen, _ = impact
+    (hit, parting, fallen, _), (_, each) = impact, sizes_of(mu)
 
     def impulses(speeds: Vector, wanted: Array) -> Vector:
-        return cone_impulses(G, u - spread(np.where(wanted, speeds + fallen, -NEVER)), mu)
+        return cone_impulses(G, u - spread(np.where(wanted, speeds + fallen, -NEVER), each), mu)
 
     k = impulses(parting, hit)
     if known_zero(restitution):
         return k
-    arriving = u - spread(fallen)
+    arriving = u - spread(fallen, each)
     gains = energy_gain(G, arriving, k) > ROUNDING * np.sum(np.abs(k * arriving))
     # Where nothing is gained no contact is hit, and there is nothing to solve.
     dull = impulses(0.0 * parting, hit & gains)
@@ -514,10 +613,10 @@ def energy_gain(G: Matrix, u: Vector, k: Vector) -> Scalar:
     return np.sum(k * (u + 0.5 * (G @ k)))
 
 
-def spread(normals: Vector) -> Vector:
-    """Return numbers (m,) as the normal parts of (3 m,)."""
+def spread(normals: Vector, each: int = 3) -> Vector:
+    """Return numbers (m,) as the normal parts of (3 m,), or of `each` numbers a contact."""
     zero = 0.0 * normals
-    return np.stack([normals, zero, zero], axis=1).ravel()
+    return np.stack([normals] + (each - 1) * [zero], axis=1).ravel()
 
 
 def closing(speeds: Vector, gaps: Vector, falling: Vector, step: float) -> Array:
