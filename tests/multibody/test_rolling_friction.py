@@ -82,9 +82,12 @@ def test_units_and_meaning_are_those_of_mujoco():
     <mujoco><option timestep="1e-4" cone="elliptic" impratio="100"/><worldbody>
       <geom type="plane" size="9 9 1" condim="6" friction="0.7 {torsional} {rolling}"
         solref="0.002 1" solimp="0.99 0.999 0.001"/>
-      <body pos="0 0 {R}"><freejoint/><inertial mass="{M}" pos="0 0 0" diaginertia="{INERTIA} {INERTIA} {INERTIA}"/>
+      <body pos="0 0 {R}">
+        <freejoint/>
+        <inertial mass="{M}" pos="0 0 0" diaginertia="{INERTIA} {INERTIA} {INERTIA}"/>
         <geom type="sphere" size="{R}" condim="6" friction="0.7 {torsional} {rolling}"
-          solref="0.002 1" solimp="0.99 0.999 0.001"/></body>
+          solref="0.002 1" solimp="0.99 0.999 0.001"/>
+      </body>
     </worldbody></mujoco>""")
     data = mujoco.MjData(peer)
     ground = mb.Ground(torsional=torsional, rolling=rolling)
