@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.interchange.onnx.ops.reductions import softmax
 from archimedes.interchange.onnx.ops.table import op
+from archimedes.typing import Array
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
 
 
-def _in_heads(node: Any, x: Any, heads: int) -> Any:
+def _in_heads(node: Node, x: Array, heads: int) -> Any:
     """Return (batch, steps, heads * size) as (batch, heads, steps, size)."""
     batch, steps, width = np.shape(x)
     if heads < 1 or width % heads:
@@ -21,14 +25,14 @@ def _in_heads(node: Any, x: Any, heads: int) -> Any:
 
 @op("Attention")
 def attention(
-    node: Any,
-    q: Any,
-    k: Any,
-    v: Any,
-    mask: Any = None,
-    past_key: Any = None,
-    past_value: Any = None,
-    lengths: Any = None,
+    node: Node,
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None = None,
+    past_key: Array | None = None,
+    past_value: Array | None = None,
+    lengths: Array | None = None,
 ) -> Any:
     """Return scaled dot-product attention of several heads, with keys and values of the past."""
     flat = np.ndim(q) == 3
@@ -95,7 +99,9 @@ def attention(
 
 
 @op("RotaryEmbedding")
-def rotary_embedding(node: Any, x: Any, cos: Any, sin: Any, positions: Any = None) -> Any:
+def rotary_embedding(
+    node: Node, x: Array, cos: Array, sin: Array, positions: Array | None = None
+) -> Any:
     """Return heads with pairs of their elements rotated by angles of their positions."""
     flat = np.ndim(x) == 3
     if flat:
@@ -113,7 +119,7 @@ def rotary_embedding(node: Any, x: Any, cos: Any, sin: Any, positions: Any = Non
         a, b = turn[..., :half], turn[..., half:]
     first, second = a * cos - b * sin, b * cos + a * sin
     if node.get("interleaved", 0):
-        y = np.stack([first, second], axis=-1).reshape(np.shape(turn))
+        y: Array = np.stack([first, second], axis=-1).reshape(np.shape(turn))
     else:
         y = np.concatenate([first, second], axis=-1)
     y = np.concatenate([y, rest], axis=-1) if turned < size else y

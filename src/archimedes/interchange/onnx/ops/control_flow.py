@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +11,11 @@ from archimedes.checks import is_traced
 from archimedes.function import cond, scan, while_loop
 from archimedes.interchange.onnx.ops.table import op
 from archimedes.interchange.onnx.tensors import UnknownValueError
+from archimedes.typing import Array
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
+
 
 #: Steps that a loop may have so that derivatives can go backwards through it.
 _MOST_STEPS = 100_000
@@ -18,7 +24,7 @@ _MOST_UNROLLED = 1000
 
 
 @op("If")
-def branch(node: Any, values: Any, condition: Any) -> Any:
+def branch(node: Node, values: Mapping[str, Array], condition: Array) -> Any:
     """Return what one of two graphs gives."""
     yes, no = node.graphs["then_branch"], node.graphs["else_branch"]
     if not is_traced(condition):
@@ -58,7 +64,9 @@ def _unroll(step: Any, carry: Any, steps: int) -> tuple[Any, list[Any]]:
 
 
 @op("Loop")
-def loop(node: Any, values: Any, count: Any, condition: Any, *carried: Any) -> Any:
+def loop(
+    node: Node, values: Mapping[str, Array], count: Array, condition: Array, *carried: Array
+) -> Any:
     """Return what a body gives that is repeated, a number of times or while a condition holds."""
     body, n = node.graphs["body"], len(carried)
     outputs = len(body.outputs) - 1 - n
@@ -72,7 +80,7 @@ def loop(node: Any, values: Any, count: Any, condition: Any, *carried: Any) -> A
         if steps == 0 and outputs:
             raise node.error("no step is taken, so the shapes of its outputs are not known")
 
-        def step(carry: Any, k: Any) -> Any:
+        def step(carry: Any, k: Array) -> Any:
             _, *new = body([k, true, *carry], values)
             return tuple(np.asarray(v) for v in new[:n]), tuple(new[n:])
 
@@ -109,7 +117,7 @@ def loop(node: Any, values: Any, count: Any, condition: Any, *carried: Any) -> A
 
 
 @op("Scan")
-def scan_node(node: Any, values: Any, *inputs: Any) -> Any:
+def scan_node(node: Node, values: Mapping[str, Array], *inputs: Array) -> Any:
     """Return what a body gives that is applied to slices of arrays, one after the other."""
     if node.version < 9:
         raise node.error("version 8 of Scan is not known: convert the network to opset 9 or later")

@@ -6,12 +6,18 @@ sums of products over them. They stay loops when they are recorded.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.interchange.onnx.ops.shapes import pad_with
 from archimedes.interchange.onnx.ops.table import op
+from archimedes.typing import Array, Scalar
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
+
 
 _OUT, _KERNEL = "uvwxyz", "klmopq"
 #: Axes of images beside instances and channels.
@@ -31,7 +37,7 @@ class Window:
         Lengths of the kernel.
     """
 
-    def __init__(self, node: Any, sizes: Any, kernel: Any) -> None:
+    def __init__(self, node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> None:
         self.sizes, self.kernel = tuple(map(int, sizes)), tuple(map(int, kernel))
         n = len(self.sizes)
         if not 0 < n <= _MAX_AXES or len(self.kernel) != n or min(self.kernel) < 1:
@@ -55,13 +61,13 @@ class Window:
             self.outputs.append(max(count, 0))
 
     @staticmethod
-    def _positive(node: Any, name: str, n: int) -> list[int]:
+    def _positive(node: Node, name: str, n: int) -> list[int]:
         values = [int(v) for v in node.get(name, [1] * n)]
         if len(values) != n or min(values) < 1:
             raise node.error(f"{name}={values} for {n} axes")
         return values
 
-    def _pads(self, node: Any, n: int) -> list[tuple[int, int]]:
+    def _pads(self, node: Node, n: int) -> list[tuple[int, int]]:
         auto = node.get("auto_pad", "NOTSET")
         if auto in ("NOTSET", ""):
             values = [int(v) for v in node.get("pads", [0] * 2 * n)]
@@ -77,7 +83,7 @@ class Window:
             pairs.append((small, total - small) if auto == "SAME_UPPER" else (total - small, small))
         return pairs
 
-    def windows(self, node: Any, x: Any, value: Any) -> Any:
+    def windows(self, node: Node, x: Array, value: Scalar) -> Any:
         """Return windows of an array (N, C, ...), padded with a value."""
         pads = [(0, 0), (0, 0)]
         pads += [(a, b + extra) for (a, b), extra in zip(self.pads, self.beyond)]
@@ -97,7 +103,7 @@ class Window:
         return view[(slice(None), slice(None), *(slice(0, m) for m in self.outputs))]
 
 
-def convolve(node: Any, x: Any, w: Any, zero: Any = 0) -> Any:
+def convolve(node: Node, x: Array, w: Array, zero: Scalar = 0) -> Any:
     """Return the convolution of images (N, C, ...) with kernels (M, C / groups, ...)."""
     groups = int(node.get("group", 1))
     kernel = np.shape(w)[2:]
@@ -124,20 +130,20 @@ def convolve(node: Any, x: Any, w: Any, zero: Any = 0) -> Any:
     return y.reshape(shape[0], kernels, *window.outputs)
 
 
-def along_channels(bias: Any, rank: int) -> Any:
+def along_channels(bias: Array, rank: int) -> Any:
     """Return one number per channel in the shape of images (N, C, ...)."""
     return bias.reshape((-1,) + (1,) * (rank - 2))
 
 
 @op("Conv")
-def convolution(node: Any, x: Any, w: Any, bias: Any = None) -> Any:
+def convolution(node: Node, x: Array, w: Array, bias: Array | None = None) -> Any:
     """Return a convolution."""
     y = convolve(node, x, w)
     return y if bias is None else y + along_channels(bias, np.ndim(x))
 
 
 @op("ConvTranspose")
-def transposed_convolution(node: Any, x: Any, w: Any, bias: Any = None) -> Any:
+def transposed_convolution(node: Node, x: Array, w: Array, bias: Array | None = None) -> Any:
     """Return the transpose of a convolution: a convolution of an image with gaps."""
     n, sizes, kernel = np.ndim(x) - 2, np.shape(x)[2:], np.shape(w)[2:]
     groups = int(node.get("group", 1))
@@ -192,14 +198,14 @@ def transposed_convolution(node: Any, x: Any, w: Any, bias: Any = None) -> Any:
     return y if bias is None else y + along_channels(bias, np.ndim(y))
 
 
-def _pooling(node: Any, x: Any, value: Any) -> tuple[Window, Any, tuple[int, ...]]:
+def _pooling(node: Node, x: Array, value: Scalar) -> tuple[Window, Any, tuple[int, ...]]:
     window = Window(node, np.shape(x)[2:], node.get("kernel_shape"))
     view = window.windows(node, x, value)
     return window, view, tuple(range(-len(window.kernel), 0))
 
 
 @op("MaxPool")
-def max_pool(node: Any, x: Any) -> Any:
+def max_pool(node: Node, x: Array) -> Any:
     """Return the greatest element of each window."""
     least = -np.inf if np.dtype(x.dtype).kind == "f" else -(2**63)
     window, view, axes = _pooling(node, x, least)
@@ -222,7 +228,7 @@ def max_pool(node: Any, x: Any) -> Any:
 
 
 @op("AveragePool")
-def average_pool(node: Any, x: Any) -> Any:
+def average_pool(node: Node, x: Array) -> Any:
     """Return the mean of each window; padding counts if the node says so."""
     window, view, axes = _pooling(node, x, 0)
     inside = np.ones((1, 1, *window.sizes), x.dtype)
@@ -240,7 +246,7 @@ def average_pool(node: Any, x: Any) -> Any:
 
 
 @op("LpPool")
-def lp_pool(node: Any, x: Any) -> Any:
+def lp_pool(node: Node, x: Array) -> Any:
     """Return the p-norm of each window."""
     _, view, axes = _pooling(node, x, 0)
     p = node.get("p", 2)
@@ -251,24 +257,24 @@ def lp_pool(node: Any, x: Any) -> Any:
     return np.sum(np.abs(view) ** p, axis=axes) ** (1.0 / p)
 
 
-def _all_axes(x: Any) -> tuple[int, ...]:
+def _all_axes(x: Array) -> tuple[int, ...]:
     return tuple(range(2, np.ndim(x)))
 
 
 @op("GlobalAveragePool")
-def global_average_pool(node: Any, x: Any) -> Any:
+def global_average_pool(node: Node, x: Array) -> Any:
     """Return the mean of each channel."""
     return np.mean(x, axis=_all_axes(x), keepdims=True)
 
 
 @op("GlobalMaxPool")
-def global_max_pool(node: Any, x: Any) -> Any:
+def global_max_pool(node: Node, x: Array) -> Any:
     """Return the greatest element of each channel."""
     return np.max(x, axis=_all_axes(x), keepdims=True)
 
 
 @op("GlobalLpPool")
-def global_lp_pool(node: Any, x: Any) -> Any:
+def global_lp_pool(node: Node, x: Array) -> Any:
     """Return the p-norm of each channel."""
     p = node.get("p", 2)
     return np.sum(np.abs(x) ** p, axis=_all_axes(x), keepdims=True) ** (1.0 / p)

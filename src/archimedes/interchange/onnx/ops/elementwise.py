@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,14 +13,18 @@ from archimedes import special
 from archimedes.checks import is_traced
 from archimedes.interchange.onnx.ops.table import op
 from archimedes.interchange.onnx.tensors import INTEGERS, dtype_of, integer_range
+from archimedes.typing import Array
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
 
 
-def is_float(x: Any) -> bool:
+def is_float(x: Array) -> bool:
     """Return whether an array is of floats."""
     return np.dtype(x.dtype).kind == "f"
 
 
-def _divide(a: Any, b: Any) -> Any:
+def _divide(a: Array, b: Array) -> Any:
     if is_float(a):
         return a / b
     # Integers are divided toward zero.
@@ -28,45 +32,45 @@ def _divide(a: Any, b: Any) -> Any:
     return np.where((a < 0) != (b < 0), -quotient, quotient)
 
 
-def _unsigned_shift(node: Any, a: Any, b: Any) -> Any:
+def _unsigned_shift(node: Node, a: Array, b: Array) -> Any:
     return np.left_shift(a, b) if node.get("direction") == "LEFT" else np.right_shift(a, b)
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Array) -> Any:
     """Return ``1 / (1 + exp(-x))``, whose derivatives stay finite for large negative x."""
     least = -87.0 if x.dtype == np.float32 else -700.0
     return 1.0 / (1.0 + np.exp(-np.maximum(x, least)))
 
 
-def softplus(x: Any) -> Any:
+def softplus(x: Array) -> Any:
     """Return ``log(1 + exp(x))``."""
     return np.logaddexp(x, np.zeros((), x.dtype))
 
 
-def gelu(x: Any, approximate: str = "none") -> Any:
+def gelu(x: Array, approximate: str = "none") -> Any:
     """Return x times the normal distribution function of x, or its approximation by tanh."""
     if approximate == "tanh":
         return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1.0 + special.erf(x * math.sqrt(0.5)))
 
 
-def _selu(node: Any, x: Any) -> Any:
+def _selu(node: Node, x: Array) -> Any:
     alpha = node.get("alpha", 1.67326319217681884765625)
     gamma = node.get("gamma", 1.05070102214813232421875)
     return gamma * (np.maximum(x, 0.0) + alpha * np.expm1(np.minimum(x, 0.0)))
 
 
-def _celu(node: Any, x: Any) -> Any:
+def _celu(node: Node, x: Array) -> Any:
     alpha = node.get("alpha", 1.0)
     return np.maximum(x, 0.0) + np.minimum(alpha * np.expm1(np.minimum(x, 0.0) / alpha), 0.0)
 
 
-def hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
+def hard_sigmoid(x: Array, alpha: float, beta: float) -> Any:
     """Return ``alpha x + beta`` between 0 and 1."""
     return np.clip(alpha * x + beta, 0.0, 1.0)
 
 
-def _shrink(node: Any, x: Any) -> Any:
+def _shrink(node: Node, x: Array) -> Any:
     bias, limit = node.get("bias", 0.0), node.get("lambd", 0.5)
     inner = np.where(x > limit, x - bias, np.zeros((), x.dtype))
     return np.where(x < -limit, x + bias, inner).astype(x.dtype)
@@ -143,13 +147,13 @@ _BINARY: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 def _enter_unary(name: str, function: Callable[[Any, Any], Any]) -> None:
     @op(name)
-    def call(node: Any, x: Any) -> Any:
+    def call(node: Node, x: Array) -> Any:
         return function(node, x)
 
 
 def _enter_binary(name: str, function: Callable[[Any, Any, Any], Any]) -> None:
     @op(name)
-    def call(node: Any, a: Any, b: Any) -> Any:
+    def call(node: Node, a: Array, b: Array) -> Any:
         node.limit_broadcast(a, b)
         return function(node, a, b)
 
@@ -160,37 +164,37 @@ for _name, _binary in _BINARY.items():
     _enter_binary(_name, _binary)
 
 
-def _several(node: Any, function: Callable[[Any, Any], Any], values: Any) -> Any:
+def _several(node: Node, function: Callable[[Any, Any], Any], values: Sequence[Array]) -> Any:
     node.limit_broadcast(*values)
     return reduce(function, values)
 
 
 @op("Max")
-def greatest(node: Any, *values: Any) -> Any:
+def greatest(node: Node, *values: Array) -> Any:
     """Return the greatest of several arrays, element by element."""
     return _several(node, np.maximum, values)
 
 
 @op("Min")
-def least(node: Any, *values: Any) -> Any:
+def least(node: Node, *values: Array) -> Any:
     """Return the least of several arrays, element by element."""
     return _several(node, np.minimum, values)
 
 
 @op("Sum")
-def total(node: Any, *values: Any) -> Any:
+def total(node: Node, *values: Array) -> Any:
     """Return the sum of several arrays, element by element."""
     return _several(node, np.add, values)
 
 
 @op("Mean")
-def mean(node: Any, *values: Any) -> Any:
+def mean(node: Node, *values: Array) -> Any:
     """Return the mean of several arrays, element by element."""
     return _several(node, np.add, values) / len(values)
 
 
 @op("Pow")
-def power(node: Any, x: Any, exponent: Any) -> Any:
+def power(node: Node, x: Array, exponent: Array) -> Any:
     """Return x to a power, with the type of x."""
     node.limit_broadcast(x, exponent)
     if is_float(x):
@@ -206,7 +210,7 @@ def power(node: Any, x: Any, exponent: Any) -> Any:
 
 
 @op("Clip")
-def clip(node: Any, x: Any, low: Any = None, high: Any = None) -> Any:
+def clip(node: Node, x: Array, low: Array | None = None, high: Array | None = None) -> Any:
     """Return values within limits, which are attributes before version 11."""
     if node.version < 11:
         low, high = node.get("min"), node.get("max")
@@ -215,28 +219,28 @@ def clip(node: Any, x: Any, low: Any = None, high: Any = None) -> Any:
 
 
 @op("Where")
-def choose(node: Any, condition: Any, a: Any, b: Any) -> Any:
+def choose(node: Node, condition: Array, a: Array, b: Array) -> Any:
     """Return elements of one array where a condition holds, and of the other elsewhere."""
     node.limit_broadcast(condition, a, b)
     return np.where(condition, a, b)
 
 
 @op("IsInf")
-def is_infinite(node: Any, x: Any) -> Any:
+def is_infinite(node: Node, x: Array) -> Any:
     """Return where values are infinite, of the signs that count."""
     plus = (x == np.inf) & bool(node.get("detect_positive", 1))
     return plus | ((x == -np.inf) & bool(node.get("detect_negative", 1)))
 
 
 @op("Dropout")
-def dropout(node: Any, x: Any, ratio: Any = None, training: Any = None) -> Any:
+def dropout(node: Node, x: Array, ratio: Array | None = None, training: Array | None = None) -> Any:
     """Return the values as they are, as in inference."""
     if training is not None and bool(node.concrete(training, "training_mode")):
         raise node.error("training_mode is set: export the network for inference (model.eval())")
     return (x, np.ones(np.shape(x), np.bool_))[: len(node.outputs)]
 
 
-def cast(x: Any, name: str) -> Any:
+def cast(x: Array, name: str) -> Any:
     """Return values converted to an ONNX type: floats toward zero, integers modulo their width."""
     dtype = dtype_of(name, "the result")
     if dtype == np.bool_:
@@ -257,7 +261,7 @@ def cast(x: Any, name: str) -> Any:
 
 
 @op("Cast", "CastLike")
-def convert(node: Any, x: Any, like: Any = None) -> Any:
+def convert(node: Node, x: Array, like: Array | None = None) -> Any:
     """Return values of another type."""
     if node.input_types[0] == node.output_types[0]:
         return x

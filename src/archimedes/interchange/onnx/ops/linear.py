@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.interchange.onnx.ops.table import op
+from archimedes.typing import Array
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
 
 
-def matrix_product(node: Any, a: Any, b: Any) -> Any:
+def matrix_product(node: Node, a: Array, b: Array) -> Any:
     """Return the product of two arrays of matrices."""
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         raise node.error("a product of matrices needs arrays of one dimension or more")
@@ -25,13 +29,13 @@ def matrix_product(node: Any, a: Any, b: Any) -> Any:
 
 
 @op("MatMul")
-def matmul(node: Any, a: Any, b: Any) -> Any:
+def matmul(node: Node, a: Array, b: Array) -> Any:
     """Return the product of two arrays of matrices."""
     return node.wrap(matrix_product(node, a, b))
 
 
 @op("Gemm")
-def gemm(node: Any, a: Any, b: Any, c: Any = None) -> Any:
+def gemm(node: Node, a: Array, b: Array, c: Array | None = None) -> Any:
     """Return ``alpha A B + beta C``, the matrices transposed where asked."""
     a = a.T if node.get("transA", 0) else a
     b = b.T if node.get("transB", 0) else b
@@ -45,7 +49,7 @@ def gemm(node: Any, a: Any, b: Any, c: Any = None) -> Any:
 
 
 @op("Einsum")
-def einsum(node: Any, *values: Any) -> Any:
+def einsum(node: Node, *values: Array) -> Any:
     """Return a sum of products by its equation."""
     equation = node.get("equation").replace(" ", "")
     lengths: dict[str, int] = {}
@@ -58,6 +62,6 @@ def einsum(node: Any, *values: Any) -> Any:
 
 
 @op("Det")
-def determinant(node: Any, x: Any) -> Any:
+def determinant(node: Node, x: Array) -> Any:
     """Return determinants of matrices."""
     return np.linalg.det(x)

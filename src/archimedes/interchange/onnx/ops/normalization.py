@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.interchange.onnx.ops.table import op
+from archimedes.typing import Array
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
 
 
-def _along_channels(x: Any, rank: int) -> Any:
+def _along_channels(x: Array, rank: int) -> Any:
     """Return one number per channel in the shape of arrays (N, C, ...)."""
     return x.reshape((1, -1) + (1,) * (rank - 2)) if rank > 1 else x
 
 
-def _standardize(x: Any, axes: Any, epsilon: float) -> tuple[Any, Any, Any]:
+def _standardize(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
     mean = np.mean(x, axis=axes, keepdims=True)
     centered = x - mean
     inverse = 1.0 / np.sqrt(np.mean(centered * centered, axis=axes, keepdims=True) + epsilon)
@@ -22,7 +26,9 @@ def _standardize(x: Any, axes: Any, epsilon: float) -> tuple[Any, Any, Any]:
 
 
 @op("BatchNormalization")
-def batch_normalization(node: Any, x: Any, scale: Any, bias: Any, mean: Any, variance: Any) -> Any:
+def batch_normalization(
+    node: Node, x: Array, scale: Array, bias: Array, mean: Array, variance: Array
+) -> Any:
     """Return channels with given means and variances normalised, as in inference."""
     if node.get("training_mode", 0) or (node.version >= 14 and len(node.outputs) > 1):
         raise node.error("training_mode is set: export the network for inference (model.eval())")
@@ -33,7 +39,7 @@ def batch_normalization(node: Any, x: Any, scale: Any, bias: Any, mean: Any, var
 
 
 @op("InstanceNormalization")
-def instance_normalization(node: Any, x: Any, scale: Any, bias: Any) -> Any:
+def instance_normalization(node: Node, x: Array, scale: Array, bias: Array) -> Any:
     """Return each channel of each instance with mean 0 and variance 1, scaled and shifted."""
     rank = np.ndim(x)
     y = _standardize(x, tuple(range(2, rank)), node.get("epsilon", 1e-5))[0]
@@ -41,7 +47,7 @@ def instance_normalization(node: Any, x: Any, scale: Any, bias: Any) -> Any:
 
 
 @op("LayerNormalization")
-def layer_normalization(node: Any, x: Any, scale: Any, bias: Any = None) -> Any:
+def layer_normalization(node: Node, x: Array, scale: Array, bias: Array | None = None) -> Any:
     """Return values with mean 0 and variance 1 along the last axes, scaled and shifted."""
     first = node.axis(node.get("axis", -1), np.ndim(x))
     y, mean, inverse = _standardize(x, tuple(range(first, np.ndim(x))), node.get("epsilon", 1e-5))
@@ -50,7 +56,7 @@ def layer_normalization(node: Any, x: Any, scale: Any, bias: Any = None) -> Any:
 
 
 @op("RMSNormalization")
-def rms_normalization(node: Any, x: Any, scale: Any) -> Any:
+def rms_normalization(node: Node, x: Array, scale: Array) -> Any:
     """Return values divided by their root mean square along the last axes, scaled."""
     axes = tuple(range(node.axis(node.get("axis", -1), np.ndim(x)), np.ndim(x)))
     square = np.mean(x * x, axis=axes, keepdims=True)
@@ -58,7 +64,7 @@ def rms_normalization(node: Any, x: Any, scale: Any) -> Any:
 
 
 @op("GroupNormalization")
-def group_normalization(node: Any, x: Any, scale: Any, bias: Any) -> Any:
+def group_normalization(node: Node, x: Array, scale: Array, bias: Array) -> Any:
     """Return groups of channels with mean 0 and variance 1, scaled and shifted."""
     shape, groups = np.shape(x), node.get("num_groups")
     if groups < 1 or shape[1] % groups:
@@ -72,7 +78,7 @@ def group_normalization(node: Any, x: Any, scale: Any, bias: Any) -> Any:
 
 
 @op("LpNormalization")
-def lp_normalization(node: Any, x: Any) -> Any:
+def lp_normalization(node: Node, x: Array) -> Any:
     """Return vectors along an axis divided by their norm; zero where that is zero."""
     axis, p = node.axis(node.get("axis", -1), np.ndim(x)), node.get("p", 2)
     if p == 1:
@@ -85,7 +91,7 @@ def lp_normalization(node: Any, x: Any) -> Any:
 
 
 @op("LRN")
-def local_response_normalization(node: Any, x: Any) -> Any:
+def local_response_normalization(node: Node, x: Array) -> Any:
     """Return values divided by a power of the squares in channels nearby."""
     size, channels = node.get("size"), np.shape(x)[1]
     if size < 1:

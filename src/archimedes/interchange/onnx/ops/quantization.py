@@ -5,7 +5,7 @@ Products and sums of integers are exact, in int64; results are what ONNX's int32
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,16 +13,20 @@ from archimedes.interchange.onnx.ops.convolution import along_channels, convolve
 from archimedes.interchange.onnx.ops.linear import matrix_product
 from archimedes.interchange.onnx.ops.table import op
 from archimedes.interchange.onnx.tensors import integer_range
+from archimedes.typing import Array
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
 
 
-def saturate(x: Any, name: str) -> Any:
+def saturate(x: Array, name: str) -> Any:
     """Return floats rounded half to even and limited to an integer type; nan gives its zero."""
     low, high = integer_range(name)
     rounded = np.clip(np.rint(x), float(low), float(high))
     return np.where(np.isnan(rounded), np.zeros((), x.dtype), rounded).astype(np.int64)
 
 
-def _along(node: Any, x: Any, parameter: Any, axis: int) -> Any:
+def _along(node: Node, x: Array, parameter: Array, axis: int) -> Any:
     """Return scales or zero points in a shape that broadcasts with x."""
     rank, shape = np.ndim(x), np.shape(x)
     if np.size(parameter) == 1 and np.ndim(parameter) <= 1:
@@ -42,7 +46,7 @@ def _along(node: Any, x: Any, parameter: Any, axis: int) -> Any:
 
 
 @op("QuantizeLinear")
-def quantize(node: Any, x: Any, scale: Any, zero: Any = None) -> Any:
+def quantize(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Any:
     """Return ``x / scale + zero``, rounded and saturated."""
     axis = node.get("axis", 1)
     step = _along(node, x, scale, axis)
@@ -54,7 +58,7 @@ def quantize(node: Any, x: Any, scale: Any, zero: Any = None) -> Any:
 
 
 @op("DequantizeLinear")
-def dequantize(node: Any, x: Any, scale: Any, zero: Any = None) -> Any:
+def dequantize(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Any:
     """Return ``(x - zero) * scale``."""
     axis = node.get("axis", 1)
     if zero is not None:
@@ -63,7 +67,7 @@ def dequantize(node: Any, x: Any, scale: Any, zero: Any = None) -> Any:
 
 
 @op("DynamicQuantizeLinear")
-def dynamic_quantize(node: Any, x: Any) -> Any:
+def dynamic_quantize(node: Node, x: Array) -> Any:
     """Return x as uint8 with the scale and zero point of its range, which contains 0."""
     low = np.minimum(np.min(x, initial=0.0), 0.0).astype(x.dtype)
     high = np.maximum(np.max(x, initial=0.0), 0.0).astype(x.dtype)
@@ -73,13 +77,15 @@ def dynamic_quantize(node: Any, x: Any) -> Any:
     return saturate(np.rint(x / safe) + zero.astype(x.dtype), "UINT8"), scale, zero
 
 
-def _rows(zero: Any, rank: int) -> Any:
+def _rows(zero: Array, rank: int) -> Any:
     """Return zero points of the rows of the left matrix, one or each."""
     return zero[..., None] if np.ndim(zero) == 1 and np.shape(zero)[0] > 1 and rank > 1 else zero
 
 
 @op("MatMulInteger")
-def matmul_integer(node: Any, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
+def matmul_integer(
+    node: Node, a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | None = None
+) -> Any:
     """Return the product of two arrays of matrices of integers."""
     a = a if a_zero is None else a - _rows(a_zero, np.ndim(a))
     b = b if b_zero is None else b - b_zero
@@ -88,15 +94,15 @@ def matmul_integer(node: Any, a: Any, b: Any, a_zero: Any = None, b_zero: Any = 
 
 @op("QLinearMatMul")
 def quantized_matmul(
-    node: Any,
-    a: Any,
-    a_scale: Any,
-    a_zero: Any,
-    b: Any,
-    b_scale: Any,
-    b_zero: Any,
-    y_scale: Any,
-    y_zero: Any,
+    node: Node,
+    a: Array,
+    a_scale: Array,
+    a_zero: Array,
+    b: Array,
+    b_scale: Array,
+    b_zero: Array,
+    y_scale: Array,
+    y_zero: Array,
 ) -> Any:
     """Return the product of quantised matrices, quantised."""
     rank = np.ndim(a)
@@ -107,13 +113,15 @@ def quantized_matmul(
 
 
 @op("ConvInteger")
-def conv_integer(node: Any, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:
+def conv_integer(
+    node: Node, x: Array, w: Array, x_zero: Array | None = None, w_zero: Array | None = None
+) -> Any:
     """Return the convolution of integers."""
     x = x if x_zero is None else x - x_zero.reshape(())
     return node.wrap(convolve(node, x, _kernels(w, w_zero)))
 
 
-def _kernels(w: Any, zero: Any) -> Any:
+def _kernels(w: Array, zero: Array | None) -> Any:
     if zero is None:
         return w
     return w - (zero.reshape((-1,) + (1,) * (np.ndim(w) - 1)) if np.size(zero) > 1 else zero)
@@ -121,16 +129,16 @@ def _kernels(w: Any, zero: Any) -> Any:
 
 @op("QLinearConv")
 def quantized_conv(
-    node: Any,
-    x: Any,
-    x_scale: Any,
-    x_zero: Any,
-    w: Any,
-    w_scale: Any,
-    w_zero: Any,
-    y_scale: Any,
-    y_zero: Any,
-    bias: Any = None,
+    node: Node,
+    x: Array,
+    x_scale: Array,
+    x_zero: Array,
+    w: Array,
+    w_scale: Array,
+    w_zero: Array,
+    y_scale: Array,
+    y_zero: Array,
+    bias: Array | None = None,
 ) -> Any:
     """Return the convolution of quantised images, quantised."""
     total = convolve(node, x - x_zero.reshape(()), _kernels(w, w_zero))

@@ -7,7 +7,7 @@ for each direction; h the hidden state and c the cell, (batch, hidden).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,11 @@ from archimedes.function import scan
 from archimedes.interchange.onnx.ops.elementwise import hard_sigmoid, sigmoid, softplus
 from archimedes.interchange.onnx.ops.shapes import reverse_steps
 from archimedes.interchange.onnx.ops.table import op
+from archimedes.typing import Array
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
+
 
 #: Activations by name in lower case, with the defaults of alpha and beta.
 _ACTIVATIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], Any, Any]] = {
@@ -32,7 +37,7 @@ _ACTIVATIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], Any, Any]] = {
 }
 
 
-def _activations(node: Any, defaults: list[str], directions: int) -> list[list[Any]]:
+def _activations(node: Node, defaults: list[str], directions: int) -> list[list[Any]]:
     """Return the activations of each direction; alphas and betas go to those that have some."""
     names = [str(n).lower() for n in node.get("activations", defaults * directions)]
     if len(names) != len(defaults) * directions or any(n not in _ACTIVATIONS for n in names):
@@ -48,7 +53,7 @@ def _activations(node: Any, defaults: list[str], directions: int) -> list[list[A
 
 
 def _run(
-    node: Any, cell: Callable[..., Any], gates: int, states: int, inputs: tuple[Any, ...]
+    node: Node, cell: Callable[..., Any], gates: int, states: int, inputs: tuple[Any, ...]
 ) -> Any:
     """Return the outputs of all steps, and the last states, of all directions.
 
@@ -88,7 +93,7 @@ def _run(
         weights = (r[d].T, bias[gates * hidden :])
         peephole = None if peepholes is None else peepholes[d]
 
-        def step(carry: Any, now: Any, f: Any = functions[d], weights: Any = weights) -> Any:
+        def step(carry: Any, now: Array, f: Any = functions[d], weights: Any = weights) -> Any:
             k, old = carry
             new = cell(f, now, old, weights, peephole, limit)  # noqa: B023
             out = new[0]
@@ -109,15 +114,15 @@ def _run(
     return (y, *final)
 
 
-def _limited(x: Any, limit: Any) -> Any:
+def _limited(x: Array, limit: float | None) -> Any:
     return x if limit is None else np.clip(x, -limit, limit)
 
 
 @op("RNN")
-def rnn(node: Any, *inputs: Any) -> Any:
+def rnn(node: Node, *inputs: Array) -> Any:
     """Return a simple recurrent network."""
 
-    def cell(f: Any, xw: Any, old: Any, weights: Any, p: Any, limit: Any) -> Any:
+    def cell(f: Any, xw: Array, old: Any, weights: Any, p: Any, limit: float | None) -> Any:
         (h,), (r, rb) = old, weights
         return (f[0](_limited(xw + h @ r + rb, limit)),)
 
@@ -125,11 +130,11 @@ def rnn(node: Any, *inputs: Any) -> Any:
 
 
 @op("GRU")
-def gru(node: Any, *inputs: Any) -> Any:
+def gru(node: Node, *inputs: Array) -> Any:
     """Return gated recurrent units: gates z (update), r (reset) and the new state h."""
     before = bool(node.get("linear_before_reset", 0))
 
-    def cell(f: Any, xw: Any, old: Any, weights: Any, p: Any, limit: Any) -> Any:
+    def cell(f: Any, xw: Array, old: Any, weights: Any, p: Any, limit: float | None) -> Any:
         (h,), (r, rb) = old, weights
         n = np.shape(h)[-1]
         gates = _limited(xw[:, : 2 * n] + h @ r[:, : 2 * n] + rb[: 2 * n], limit)
@@ -145,11 +150,11 @@ def gru(node: Any, *inputs: Any) -> Any:
 
 
 @op("LSTM")
-def lstm(node: Any, *inputs: Any) -> Any:
+def lstm(node: Node, *inputs: Array) -> Any:
     """Return long short-term memory: gates i (input), o (output), f (forget) and the cell c."""
     coupled = bool(node.get("input_forget", 0))
 
-    def cell(f: Any, xw: Any, old: Any, weights: Any, p: Any, limit: Any) -> Any:
+    def cell(f: Any, xw: Array, old: Any, weights: Any, p: Any, limit: float | None) -> Any:
         (h, c), (r, rb) = old, weights
         n = np.shape(h)[-1]
         i, o, forget, new = ((xw + h @ r + rb)[:, k * n : (k + 1) * n] for k in range(4))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.interchange.onnx.ops.elementwise import is_float
 from archimedes.interchange.onnx.ops.table import op
+from archimedes.typing import Array
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
 
 
-def log_sum_exp(x: Any, axes: Any, keepdims: bool) -> Any:
+def log_sum_exp(x: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
     """Return ``log(sum(exp(x)))`` without overflow."""
     most = np.max(x, axis=axes, keepdims=True, initial=-np.inf)
     most = np.where(np.abs(most) < np.inf, most, np.zeros((), x.dtype))
@@ -20,7 +24,7 @@ def log_sum_exp(x: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _extreme(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
-    def reduce(x: Any, axes: Any, keepdims: bool) -> Any:
+    def reduce(x: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
         if np.dtype(x.dtype) == np.bool_:
             return reduce(x.astype(np.int64), axes, keepdims) > 0
         if 0 in np.shape(x):
@@ -31,14 +35,14 @@ def _extreme(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
     return reduce
 
 
-def _norm(x: Any, axes: Any, keepdims: bool) -> Any:
+def _norm(x: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
     if not is_float(x):
         floats = np.sqrt(np.sum((x * x).astype(np.float64), axis=axes, keepdims=keepdims))
         return floats.astype(np.int64)
     return np.sqrt(np.sum(x * x, axis=axes, keepdims=keepdims))
 
 
-def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
+def _mean(x: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
     if is_float(x):
         return np.mean(x, axis=axes, keepdims=keepdims)
     count = np.size(x) // max(np.size(np.sum(x, axis=axes)), 1)
@@ -47,7 +51,7 @@ def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _log(function: Callable[..., Any]) -> Callable[..., Any]:
-    def reduce(x: Any, axes: Any, keepdims: bool) -> Any:
+    def reduce(x: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
         if is_float(x):
             return function(x, axes, keepdims)
         return function(x.astype(np.float64), axes, keepdims).astype(np.int64)
@@ -72,18 +76,15 @@ _REDUCTIONS: dict[str, Callable[[Any, Any, bool], Any]] = {
 
 def _enter(name: str, function: Callable[[Any, Any, bool], Any]) -> None:
     @op(name)
-    def call(node: Any, x: Any, axes: Any = None) -> Any:
-        if axes is None:
-            axes = node.get("axes")
-        else:
-            axes = node.integers(axes, "axes")
-        if axes is None or len(axes) == 0:
+    def call(node: Node, x: Array, axes: Array | None = None) -> Any:
+        chosen = node.get("axes") if axes is None else node.integers(axes, "axes")
+        if chosen is None or len(chosen) == 0:
             if node.get("noop_with_empty_axes", 0):
                 # Nothing is summed: what is done to each element before and after it remains.
                 kept = np.expand_dims(x, -1)
                 return node.wrap(function(kept, (np.ndim(kept) - 1,), False))
-            axes = range(np.ndim(x))
-        numbers = tuple(node.axis(int(k), np.ndim(x)) for k in axes)
+            chosen = range(np.ndim(x))
+        numbers = tuple(node.axis(int(k), np.ndim(x)) for k in chosen)
         return node.wrap(function(x, numbers, bool(node.get("keepdims", 1))))
 
 
@@ -91,7 +92,7 @@ for _name, _function in _REDUCTIONS.items():
     _enter(_name, _function)
 
 
-def _position(node: Any, x: Any, find: Callable[..., Any]) -> Any:
+def _position(node: Node, x: Array, find: Callable[..., Any]) -> Any:
     axis = node.axis(node.get("axis", 0), np.ndim(x))
     if node.get("select_last_index", 0):
         position = np.shape(x)[axis] - 1 - find(np.flip(x, axis), axis=axis)
@@ -101,19 +102,19 @@ def _position(node: Any, x: Any, find: Callable[..., Any]) -> Any:
 
 
 @op("ArgMax")
-def argmax(node: Any, x: Any) -> Any:
+def argmax(node: Node, x: Array) -> Any:
     """Return positions of the greatest elements along an axis."""
     return _position(node, x, np.argmax)
 
 
 @op("ArgMin")
-def argmin(node: Any, x: Any) -> Any:
+def argmin(node: Node, x: Array) -> Any:
     """Return positions of the least elements along an axis."""
     return _position(node, x, np.argmin)
 
 
 @op("TopK")
-def top_k(node: Any, x: Any, count: Any = None) -> Any:
+def top_k(node: Node, x: Array, count: Array | None = None) -> Any:
     """Return the k greatest or least elements along an axis, in order, and their positions."""
     axis = node.axis(node.get("axis", -1), np.ndim(x))
     k = int(node.get("k", 0)) if count is None else node.integers(count, "k")[0]
@@ -127,7 +128,7 @@ def top_k(node: Any, x: Any, count: Any = None) -> Any:
 
 
 @op("Hardmax")
-def hardmax(node: Any, x: Any) -> Any:
+def hardmax(node: Node, x: Array) -> Any:
     """Return 1 at the first of the greatest elements and 0 elsewhere."""
     flat, axis, shape = flatten_before_13(node, x)
     first = np.expand_dims(np.argmax(flat, axis=axis), axis)
@@ -137,7 +138,7 @@ def hardmax(node: Any, x: Any) -> Any:
     return np.where(first == steps, 1.0, 0.0).astype(x.dtype).reshape(shape)
 
 
-def flatten_before_13(node: Any, x: Any) -> tuple[Any, int, tuple[int, ...]]:
+def flatten_before_13(node: Node, x: Array) -> tuple[Any, int, tuple[int, ...]]:
     """Return an array, the axis to work along, and the shape of the result.
 
     Before version 13 softmax and its relatives work on all axes from ``axis`` on as one.
@@ -151,7 +152,7 @@ def flatten_before_13(node: Any, x: Any) -> tuple[Any, int, tuple[int, ...]]:
     return x.reshape(rows, int(np.prod(shape[axis:], dtype=np.int64))), 1, shape
 
 
-def softmax(x: Any, axis: int = -1) -> Any:
+def softmax(x: Array, axis: int = -1) -> Any:
     """Return exponentials divided by their sum along an axis."""
     if np.shape(x)[axis] == 0:
         return x
@@ -160,14 +161,14 @@ def softmax(x: Any, axis: int = -1) -> Any:
 
 
 @op("Softmax")
-def softmax_node(node: Any, x: Any) -> Any:
+def softmax_node(node: Node, x: Array) -> Any:
     """Return exponentials divided by their sum."""
     flat, axis, shape = flatten_before_13(node, x)
     return softmax(flat, axis).reshape(shape)
 
 
 @op("LogSoftmax")
-def log_softmax(node: Any, x: Any) -> Any:
+def log_softmax(node: Node, x: Array) -> Any:
     """Return the logarithm of the softmax."""
     flat, axis, shape = flatten_before_13(node, x)
     shifted = flat - np.max(flat, axis=axis, keepdims=True)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.interchange.onnx.ops.table import op
+from archimedes.typing import Array
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
 
 
-def _source(node: Any, mode: str, length: int, out: int, scale: float) -> Any:
+def _source(node: Node, mode: str, length: int, out: int, scale: float) -> Any:
     """Return where in an axis of ``length`` elements each of ``out`` elements lies."""
     k = np.arange(out, dtype=np.float64)
     if mode == "asymmetric":
@@ -28,7 +33,7 @@ def _source(node: Any, mode: str, length: int, out: int, scale: float) -> Any:
     raise node.error(f"coordinate_transformation_mode={mode!r} is not known")
 
 
-def _nearest(node: Any, place: Any, length: int, scale: float) -> Any:
+def _nearest(node: Node, place: Array, length: int, scale: float) -> Any:
     how = node.get("nearest_mode", "round_prefer_floor")
     if node.version < 11:  # whose nearest element is the one above in smaller images
         how = "ceil" if scale < 1.0 else "floor"
@@ -41,7 +46,7 @@ def _nearest(node: Any, place: Any, length: int, scale: float) -> Any:
     return np.clip(index.astype(np.int64), 0, length - 1)
 
 
-def _weights(node: Any, mode: str, place: Any, length: int, scale: float) -> Any:
+def _weights(node: Node, mode: str, place: Array, length: int, scale: float) -> Any:
     """Return the matrix (out, length) of an interpolation along one axis."""
     stretch = 1.0 / min(scale, 1.0) if node.get("antialias", 0) else 1.0
     reach = (1.0 if mode == "linear" else 2.0) * stretch
@@ -64,10 +69,18 @@ def _weights(node: Any, mode: str, place: Any, length: int, scale: float) -> Any
     return matrix
 
 
-def _resize(node: Any, x: Any, scales: Any, sizes: Any, axes: Any, mode: str, place: str) -> Any:
+def _resize(
+    node: Node,
+    x: Array,
+    scales: Sequence[float] | Array | None,
+    sizes: Sequence[int] | None,
+    axes: Sequence[int] | None,
+    mode: str,
+    place: str,
+) -> Any:
     rank = np.ndim(x)
-    axes = range(rank) if axes is None else [node.axis(k, rank) for k in axes]
-    lengths = [np.shape(x)[k] for k in axes]
+    chosen = range(rank) if axes is None else [node.axis(k, rank) for k in axes]
+    lengths = [np.shape(x)[k] for k in chosen]
     if sizes is not None:
         factors = [out / max(n, 1) for out, n in zip(sizes, lengths, strict=True)]
         policy = node.get("keep_aspect_ratio_policy", "stretch")
@@ -76,15 +89,15 @@ def _resize(node: Any, x: Any, scales: Any, sizes: Any, axes: Any, mode: str, pl
             factors = [one] * len(factors)
             sizes = [math.floor(one * n + 0.5) for n in lengths]
     else:
-        factors = [float(s) for s in scales]
+        factors = [float(s) for s in scales] if scales is not None else []
         if len(factors) != len(lengths) or not all(0 < s < 2**31 for s in factors):
             raise node.error(f"scales={factors} for axes of lengths {lengths}")
         sizes = [math.floor(n * s) for n, s in zip(lengths, factors)]
     shape = list(np.shape(x))
-    for k, out in zip(axes, sizes):
+    for k, out in zip(chosen, sizes):
         shape[k] = out
         node.limit(shape)
-    for k, length, out, scale in zip(axes, lengths, sizes, factors):
+    for k, length, out, scale in zip(chosen, lengths, sizes, factors):
         if out == length and scale == 1.0:
             continue
         if min(out, length) < 1:
@@ -100,28 +113,27 @@ def _resize(node: Any, x: Any, scales: Any, sizes: Any, axes: Any, mode: str, pl
 
 
 @op("Resize")
-def resize(node: Any, x: Any, *rest: Any) -> Any:
+def resize(node: Node, x: Array, *rest: Array) -> Any:
     """Return an image of another size: nearest elements, linear or cubic interpolation."""
     if node.version < 11:
-        scales, sizes, place = rest[0], None, "asymmetric"
+        given: list[Array | None] = [rest[0], None]
+        place = "asymmetric"
     else:
-        _, scales, sizes = (*rest, None, None, None)[:3]
+        given = [*rest, None, None, None][1:3]
         place = node.get("coordinate_transformation_mode", "half_pixel")
     mode = node.get("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise node.error(f"mode={mode!r} is not known")
-    if scales is not None:
-        scales = node.concrete(scales, "scales").reshape(-1)
-        scales = None if scales.size == 0 else scales
-    if sizes is not None:
-        sizes = node.integers(sizes, "sizes") or None
-    if scales is None and sizes is None:
+    factors, lengths = given
+    scales = [] if factors is None else list(node.concrete(factors, "scales").reshape(-1))
+    sizes = None if lengths is None else node.integers(lengths, "sizes") or None
+    if not scales and sizes is None:
         raise node.error("neither scales nor sizes")
-    return _resize(node, x, scales, sizes, node.get("axes"), mode, place)
+    return _resize(node, x, scales or None, sizes, node.get("axes"), mode, place)
 
 
 @op("Upsample")
-def upsample(node: Any, x: Any, scales: Any = None) -> Any:
+def upsample(node: Node, x: Array, scales: Array | None = None) -> Any:
     """Return a larger image, as old versions have it."""
     factors = node.get("scales") if scales is None else node.concrete(scales, "scales").reshape(-1)
     return _resize(node, x, factors, None, None, node.get("mode", "nearest"), "asymmetric")

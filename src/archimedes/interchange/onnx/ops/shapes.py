@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archimedes.checks import is_traced
 from archimedes.interchange.onnx.ops.table import op
+from archimedes.typing import Array, Scalar
+
+if TYPE_CHECKING:
+    from archimedes.interchange.onnx.graphs import Node
 
 
 @op("Constant")
-def constant(node: Any) -> Any:
+def constant(node: Node) -> Any:
     """Return the value of an attribute."""
     for name in ("value", "value_float", "value_floats", "value_int", "value_ints"):
         value = node.get(name)
@@ -22,14 +27,14 @@ def constant(node: Any) -> Any:
 
 
 @op("ConstantOfShape")
-def constant_of_shape(node: Any, shape: Any) -> Any:
+def constant_of_shape(node: Node, shape: Array) -> Any:
     """Return an array of one value."""
     value = node.get("value", np.zeros(1, np.float32))
     return np.full(node.limit(node.integers(shape, "the shape")), value.reshape(-1)[0])
 
 
 @op("EyeLike")
-def eye_like(node: Any, x: Any) -> Any:
+def eye_like(node: Node, x: Array) -> Any:
     """Return an identity matrix."""
     from archimedes.interchange.onnx.ops.elementwise import cast
 
@@ -38,7 +43,7 @@ def eye_like(node: Any, x: Any) -> Any:
 
 
 @op("Range")
-def arange(node: Any, start: Any, limit: Any, step: Any) -> Any:
+def arange(node: Node, start: Array, limit: Array, step: Array) -> Any:
     """Return numbers from start to before limit."""
     first, last, delta = (
         node.concrete(v, "the length").reshape(-1)[0] for v in (start, limit, step)
@@ -53,19 +58,19 @@ def arange(node: Any, start: Any, limit: Any, step: Any) -> Any:
 
 
 @op("Shape")
-def shape_of(node: Any, x: Any) -> Any:
+def shape_of(node: Node, x: Array) -> Any:
     """Return the shape, or a part of it."""
     return np.array(np.shape(x)[node.get("start", 0) : node.get("end")], np.int64)
 
 
 @op("Size")
-def size_of(node: Any, x: Any) -> Any:
+def size_of(node: Node, x: Array) -> Any:
     """Return the number of elements."""
     return np.array(np.size(x), np.int64)
 
 
 @op("Reshape")
-def reshape(node: Any, x: Any, shape: Any) -> Any:
+def reshape(node: Node, x: Array, shape: Array) -> Any:
     """Return the elements in another shape: -1 is what is left, 0 the length that was there."""
     lengths = node.integers(shape, "the shape")
     if not node.get("allowzero", 0):
@@ -77,7 +82,7 @@ def reshape(node: Any, x: Any, shape: Any) -> Any:
 
 
 @op("Flatten")
-def flatten(node: Any, x: Any) -> Any:
+def flatten(node: Node, x: Array) -> Any:
     """Return a matrix: axes before ``axis`` are rows."""
     axis = node.get("axis", 1)
     if not -np.ndim(x) <= axis <= np.ndim(x):
@@ -89,12 +94,12 @@ def flatten(node: Any, x: Any) -> Any:
 
 
 @op("Transpose")
-def transpose(node: Any, x: Any) -> Any:
+def transpose(node: Node, x: Array) -> Any:
     """Return the array with its axes in another order."""
     return np.transpose(x, node.get("perm"))
 
 
-def _axes(node: Any, axes: Any) -> list[int] | None:
+def _axes(node: Node, axes: Array | None) -> list[int] | None:
     if axes is not None:
         return node.integers(axes, "axes")
     given = node.get("axes")
@@ -102,14 +107,14 @@ def _axes(node: Any, axes: Any) -> list[int] | None:
 
 
 @op("Squeeze")
-def squeeze(node: Any, x: Any, axes: Any = None) -> Any:
+def squeeze(node: Node, x: Array, axes: Array | None = None) -> Any:
     """Return the array without axes of length 1."""
     numbers = _axes(node, axes)
     return np.squeeze(x, None if numbers is None else tuple(numbers))
 
 
 @op("Unsqueeze")
-def unsqueeze(node: Any, x: Any, axes: Any = None) -> Any:
+def unsqueeze(node: Node, x: Array, axes: Array | None = None) -> Any:
     """Return the array with new axes of length 1."""
     numbers = _axes(node, axes) or []
     if np.ndim(x) + len(numbers) > 32:
@@ -118,7 +123,7 @@ def unsqueeze(node: Any, x: Any, axes: Any = None) -> Any:
 
 
 @op("Concat")
-def concatenate(node: Any, *values: Any) -> Any:
+def concatenate(node: Node, *values: Array) -> Any:
     """Return arrays one after the other along an axis."""
     axis = node.axis(node.get("axis", 1), np.ndim(values[0]))
     shape = list(np.shape(values[0]))
@@ -128,7 +133,7 @@ def concatenate(node: Any, *values: Any) -> Any:
 
 
 @op("Split")
-def split(node: Any, x: Any, lengths: Any = None) -> Any:
+def split(node: Node, x: Array, lengths: Array | None = None) -> Any:
     """Return parts of an array along an axis."""
     axis = node.axis(node.get("axis", 0), np.ndim(x))
     there, count = np.shape(x)[axis], len(node.outputs)
@@ -146,7 +151,12 @@ def split(node: Any, x: Any, lengths: Any = None) -> Any:
 
 @op("Slice")
 def slice_array(
-    node: Any, x: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None
+    node: Node,
+    x: Array,
+    starts: Array | None = None,
+    ends: Array | None = None,
+    axes: Array | None = None,
+    steps: Array | None = None,
 ) -> Any:
     """Return a part of an array, with steps."""
     if node.version < 10:
@@ -168,12 +178,12 @@ def slice_array(
     return x[tuple(index)]
 
 
-def _from_front(index: Any, length: int) -> Any:
+def _from_front(index: Array, length: int) -> Any:
     """Return indices with negative ones counted from the front."""
     return np.where(index < 0, index + length, index)
 
 
-def _check_indices(node: Any, index: Any, length: int) -> None:
+def _check_indices(node: Node, index: Array, length: int) -> None:
     if not is_traced(index) and np.size(index):
         low, high = int(np.min(index)), int(np.max(index))
         if low < -length or high >= length:
@@ -182,7 +192,7 @@ def _check_indices(node: Any, index: Any, length: int) -> None:
 
 
 @op("Gather")
-def gather(node: Any, x: Any, index: Any) -> Any:
+def gather(node: Node, x: Array, index: Array) -> Any:
     """Return elements at indices along an axis."""
     axis = node.axis(node.get("axis", 0), np.ndim(x))
     length = np.shape(x)[axis]
@@ -192,7 +202,7 @@ def gather(node: Any, x: Any, index: Any) -> Any:
 
 
 @op("GatherElements")
-def gather_elements(node: Any, x: Any, index: Any) -> Any:
+def gather_elements(node: Node, x: Array, index: Array) -> Any:
     """Return the element at an index along an axis, for each position."""
     axis = node.axis(node.get("axis", 0), np.ndim(x))
     _check_indices(node, index, np.shape(x)[axis])
@@ -201,7 +211,7 @@ def gather_elements(node: Any, x: Any, index: Any) -> Any:
     return np.take_along_axis(x[kept], index, axis=axis)
 
 
-def _flat_positions(node: Any, shape: Any, index: Any) -> Any:
+def _flat_positions(node: Node, shape: tuple[int, ...], index: Array) -> Any:
     """Return positions in an array that is ravelled, of indices in the last axis of ``index``."""
     position: Any = np.zeros((), np.int64)
     for k in range(np.shape(index)[-1]):
@@ -212,7 +222,7 @@ def _flat_positions(node: Any, shape: Any, index: Any) -> Any:
 
 
 @op("GatherND")
-def gather_nd(node: Any, x: Any, index: Any) -> Any:
+def gather_nd(node: Node, x: Array, index: Array) -> Any:
     """Return slices at indices that stand along the last axis."""
     batch = node.get("batch_dims", 0)
     if batch:
@@ -224,7 +234,7 @@ def gather_nd(node: Any, x: Any, index: Any) -> Any:
     return _gather_nd(node, x, index)
 
 
-def _gather_nd(node: Any, x: Any, index: Any) -> Any:
+def _gather_nd(node: Node, x: Array, index: Array) -> Any:
     depth = np.shape(index)[-1]
     if not 0 < depth <= np.ndim(x):
         raise node.error(f"indices of {depth} axes into an array of {np.ndim(x)}")
@@ -234,7 +244,7 @@ def _gather_nd(node: Any, x: Any, index: Any) -> Any:
     return np.take(flat, _flat_positions(node, np.shape(x), index), axis=0)
 
 
-def _combine(node: Any, flat: Any, positions: Any, updates: Any) -> Any:
+def _combine(node: Node, flat: Array, positions: Array, updates: Array) -> Any:
     """Write, add, multiply... updates at positions of the first axis of a copy."""
     how = node.get("reduction", "none")
     positions = node.concrete(positions, "where elements are written")
@@ -254,7 +264,7 @@ def _combine(node: Any, flat: Any, positions: Any, updates: Any) -> Any:
 
 
 @op("ScatterElements", "Scatter")
-def scatter_elements(node: Any, x: Any, index: Any, updates: Any) -> Any:
+def scatter_elements(node: Node, x: Array, index: Array, updates: Array) -> Any:
     """Return a copy with elements written at indices along an axis."""
     axis = node.axis(node.get("axis", 0), np.ndim(x))
     index = node.concrete(index, "where elements are written")
@@ -266,7 +276,7 @@ def scatter_elements(node: Any, x: Any, index: Any, updates: Any) -> Any:
 
 
 @op("ScatterND")
-def scatter_nd(node: Any, x: Any, index: Any, updates: Any) -> Any:
+def scatter_nd(node: Node, x: Array, index: Array, updates: Array) -> Any:
     """Return a copy with slices written at indices that stand along the last axis."""
     index = node.concrete(index, "where slices are written")
     depth, shape = np.shape(index)[-1], np.shape(x)
@@ -279,7 +289,7 @@ def scatter_nd(node: Any, x: Any, index: Any, updates: Any) -> Any:
 
 
 @op("Expand")
-def expand(node: Any, x: Any, shape: Any) -> Any:
+def expand(node: Node, x: Array, shape: Array) -> Any:
     """Return an array repeated to a shape that it broadcasts to."""
     wanted = node.integers(shape, "the shape")
     try:
@@ -290,7 +300,7 @@ def expand(node: Any, x: Any, shape: Any) -> Any:
 
 
 @op("Tile")
-def tile(node: Any, x: Any, repeats: Any) -> Any:
+def tile(node: Node, x: Array, repeats: Array) -> Any:
     """Return an array repeated along its axes."""
     counts = node.integers(repeats, "repeats")
     if len(counts) != np.ndim(x):
@@ -299,7 +309,7 @@ def tile(node: Any, x: Any, repeats: Any) -> Any:
     return np.tile(x, counts)
 
 
-def pad_with(x: Any, pads: list[tuple[int, int]], value: Any) -> Any:
+def pad_with(x: Array, pads: list[tuple[int, int]], value: Scalar) -> Any:
     """Return an array with a constant around it; negative numbers cut off.
 
     What is padded is chosen by a constant mask, so that loops read one array and not its pieces.
@@ -321,7 +331,13 @@ def pad_with(x: Any, pads: list[tuple[int, int]], value: Any) -> Any:
 
 
 @op("Pad")
-def pad(node: Any, x: Any, pads: Any = None, value: Any = None, axes: Any = None) -> Any:
+def pad(
+    node: Node,
+    x: Array,
+    pads: Array | None = None,
+    value: Array | None = None,
+    axes: Array | None = None,
+) -> Any:
     """Return an array with elements around it."""
     rank = np.ndim(x)
     if node.version < 11:
@@ -352,7 +368,7 @@ def pad(node: Any, x: Any, pads: Any = None, value: Any = None, axes: Any = None
 
 
 @op("Trilu")
-def triangle(node: Any, x: Any, k: Any = None) -> Any:
+def triangle(node: Node, x: Array, k: Array | None = None) -> Any:
     """Return the upper or lower triangle of matrices, with zeros elsewhere."""
     diagonal = 0 if k is None else node.integers(k, "k")[0]
     rows, columns = np.shape(x)[-2:]
@@ -362,7 +378,7 @@ def triangle(node: Any, x: Any, k: Any = None) -> Any:
 
 
 @op("DepthToSpace")
-def depth_to_space(node: Any, x: Any) -> Any:
+def depth_to_space(node: Node, x: Array) -> Any:
     """Return channels moved into blocks of the image."""
     n, c, h, w = np.shape(x)
     b = node.get("blocksize")
@@ -376,7 +392,7 @@ def depth_to_space(node: Any, x: Any) -> Any:
 
 
 @op("SpaceToDepth")
-def space_to_depth(node: Any, x: Any) -> Any:
+def space_to_depth(node: Node, x: Array) -> Any:
     """Return blocks of the image moved into channels."""
     n, c, h, w = np.shape(x)
     b = node.get("blocksize")
@@ -388,7 +404,7 @@ def space_to_depth(node: Any, x: Any) -> Any:
 
 
 @op("OneHot")
-def one_hot(node: Any, index: Any, depth: Any, values: Any) -> Any:
+def one_hot(node: Node, index: Array, depth: Array, values: Array) -> Any:
     """Return one value at each index and another elsewhere, along a new axis."""
     count = int(node.concrete(depth, "depth").reshape(-1)[0])
     rank = np.ndim(index)
@@ -402,7 +418,7 @@ def one_hot(node: Any, index: Any, depth: Any, values: Any) -> Any:
 
 
 @op("Compress")
-def compress(node: Any, x: Any, condition: Any) -> Any:
+def compress(node: Node, x: Array, condition: Array) -> Any:
     """Return the elements for which a condition, known in advance, holds."""
     chosen = np.flatnonzero(node.concrete(condition, "the condition"))
     axis = node.get("axis")
@@ -412,12 +428,12 @@ def compress(node: Any, x: Any, condition: Any) -> Any:
 
 
 @op("NonZero")
-def non_zero(node: Any, x: Any) -> Any:
+def non_zero(node: Node, x: Array) -> Any:
     """Return the indices of elements, known in advance, that are not zero."""
     return np.array(np.nonzero(np.atleast_1d(node.concrete(x, "which elements are not zero"))))
 
 
-def _accumulate(node: Any, x: Any, axis: Any, function: Any) -> Any:
+def _accumulate(node: Node, x: Array, axis: Array, function: Callable[..., Array]) -> Any:
     k = node.axis(node.integers(axis, "axis")[0], np.ndim(x))
     x = np.flip(x, k) if node.get("reverse", 0) else x
     y = function(x, axis=k)
@@ -428,26 +444,26 @@ def _accumulate(node: Any, x: Any, axis: Any, function: Any) -> Any:
 
 
 @op("CumSum")
-def cumulative_sum(node: Any, x: Any, axis: Any) -> Any:
+def cumulative_sum(node: Node, x: Array, axis: Array) -> Any:
     """Return sums of all elements so far along an axis."""
     return _accumulate(node, x, axis, np.cumsum)
 
 
 @op("CumProd")
-def cumulative_product(node: Any, x: Any, axis: Any) -> Any:
+def cumulative_product(node: Node, x: Array, axis: Array) -> Any:
     """Return products of all elements so far along an axis."""
     return _accumulate(node, x, axis, np.cumprod)
 
 
 @op("ReverseSequence")
-def reverse_sequence(node: Any, x: Any, lengths: Any) -> Any:
+def reverse_sequence(node: Node, x: Array, lengths: Array) -> Any:
     """Return the first elements of each sequence in reverse order."""
     time, batch = node.get("time_axis", 0), node.get("batch_axis", 1)
     moved = np.moveaxis(x, (time, batch), (0, 1))
     return np.moveaxis(reverse_steps(moved, lengths), (0, 1), (time, batch))
 
 
-def reverse_steps(x: Any, lengths: Any) -> Any:
+def reverse_steps(x: Array, lengths: Array) -> Any:
     """Return sequences (steps, batch, ...) with the first ``lengths`` steps of each reversed."""
     if lengths is None:
         return np.flip(x, 0)
