@@ -189,5 +189,5 @@ def test_refusals():
         mb.hull("a", CUBE, rounding=0.1)
     with pytest.raises(ValueError, match="hull rounding must not be negative"):
         mb.hull("a", CUBE, rounding=-1.0)
-    with pytest.raises(ValueError, match=r"make a hull by hull\(frame, points\)"):
+    with pytest.raises(ValueError, match="make a hull, a cylinder or an ellipsoid by the function"):
         mb.Contacts("a", CUBE, kind="hull")

@@ -45,6 +45,8 @@ from archimedes.multibody.contact.contact_shapes import Pair as Pair
 from archimedes.multibody.contact.contact_shapes import box as box
 from archimedes.multibody.contact.contact_shapes import capsule as capsule
 from archimedes.multibody.contact.contact_shapes import contact_shapes as contact_shapes
+from archimedes.multibody.contact.contact_shapes import cylinder as cylinder
+from archimedes.multibody.contact.contact_shapes import ellipsoid as ellipsoid
 from archimedes.multibody.contact.contact_shapes import every_pair as every_pair
 from archimedes.multibody.contact.contact_shapes import half_space as half_space
 from archimedes.multibody.contact.contact_shapes import hull as hull

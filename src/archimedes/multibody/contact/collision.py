@@ -17,6 +17,7 @@ section 5.5; Liang and Barsky, ACM Transactions on Graphics 3, 1984 (cutting edg
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -142,6 +143,8 @@ DEPTH = 1e4
 SLACK = 1e-9
 #: Places so near to each other, of the boxes' size, are one.
 SAME = 1e-6
+#: A cylinder stands on end up to this angle in rad; no point of its rim counts as the lowest.
+UPRIGHT = 1e-4
 
 
 class Box(NamedTuple):
@@ -335,12 +338,15 @@ def touches(
     still: list[str] = []
     for shape in contacts:
         assert ground is not None
+        if is_fixed(model, shape.frame):
+            still.append(f"contacts on {shape.frame!r}: neither that nor the ground moves")
+            continue
         S = solid(model, q, shape)
-        centers, shares = ground_centers(S, shape.kind, ground)
+        centers, shares, radius = ground_centers(S, shape.kind, ground)
         for center, share in zip(centers, shares, strict=True):
             away, n = ground.gap(center)
-            d = away - shape.radius
-            place = center - shape.radius * n
+            d = away - radius
+            place = center - radius * n
             every.append(Touch(d, n, place, shape.frame, None, ground, share))
     for pair in pairs:
         first, second = pair.first.frame, pair.second.frame
@@ -355,13 +361,13 @@ def touches(
     return every
 
 
-def ground_centers(S: Solid, kind: str, ground: Ground) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return the centres of spheres of a shape that the ground may touch, and their shares."""
-    if kind == "box":
-        return facing_corners(S, ground.gap(S.middle)[1]), [1.0] * 4
-    if kind == "hull":
-        return lowest_corners(S, ground.gap(S.middle)[1])
-    return S.centers, [1.0] * len(S.centers)
+def ground_centers(
+    S: Solid, kind: str, ground: Ground
+) -> tuple[Sequence[Any], Sequence[Any], Scalar]:
+    """Return centres of spheres of a shape that the ground may touch, their shares and radius."""
+    if kind in FACING_PLACES:
+        return FACING_PLACES[kind](S, ground.gap(S.middle)[1])
+    return S.centers, [1.0] * len(S.centers), S.radius
 
 
 def materials_of(ground: Ground | None, pairs: Sequence[Pair]) -> list[Ground | Pair]:
@@ -394,10 +400,11 @@ def solid(model: Model, q: Vector, shape: Contacts) -> Solid:
         X = world_pose(model, q, shape.frame)
     centers: Any = [X.p + X.R @ shape.centers[k] for k in range(shape.centers.shape[0])]
     middle = X.p + X.R @ shape.position
-    if shape.kind == "hull":
+    if shape.polygons is not None:
         # Many, as rows of one array: their programs do not grow with their number.
         centers = shape.centers @ X.R.T + X.p
-        middle = np.sum(centers, axis=0) / centers.shape[0]
+        if shape.kind == "hull":
+            middle = np.sum(centers, axis=0) / centers.shape[0]
     axes = X.R @ shape.rotation
     return Solid(centers, shape.radius, axes, middle, 0.5 * shape.size, shape.polygons)
 
@@ -453,10 +460,47 @@ def points_half_space(A: Solid, B: Solid) -> list[Any]:
     return [(d, n, p - (A.radius + 0.5 * d) * n) for p, d in pairs]
 
 
-def box_half_space(A: Solid, B: Solid) -> list[Any]:
-    """Return the touches of the corners of the face that looks at a half-space."""
-    corners = facing_corners(A, B.axes[:, 2])
-    return points_half_space(A._replace(centers=corners), B)
+def facing_half_space(A: Solid, B: Solid, kind: str) -> list[Any]:
+    """Return the touches of the places of a solid that look at a half-space."""
+    places, shares, radius = FACING_PLACES[kind](A, B.axes[:, 2])
+    touches = points_half_space(A._replace(centers=places, radius=radius), B)
+    return [(*touch, share) for touch, share in zip(touches, shares, strict=True)]
+
+
+def box_places(A: Solid, n: Vec3) -> tuple[list[Any], list[Any], Scalar]:
+    """Return the four corners of a box that look against a normal, their shares and radius."""
+    return facing_corners(A, n), [1.0] * 4, A.radius
+
+
+def ellipsoid_place(A: Solid, n: Vec3) -> tuple[list[Any], list[Any], Scalar]:
+    """Return the point of an ellipsoid that is farthest against a normal, share, and no radius."""
+    way = A.half * (A.axes.T @ n)
+    return [A.middle - A.axes @ (A.half * way / np.sqrt(np.sum(way * way)))], [1.0], 0.0
+
+
+def cylinder_places(A: Solid, n: Vec3) -> tuple[list[Any], list[Any], Scalar]:
+    """Return four points of a cylinder that look against a normal, shares, and no radius.
+
+    The lowest of the lower rim and two beside it, each a third of the circle on; and that of the
+    upper rim. On end, where no point of the rim is lowest, they are three of the rim and one
+    between them.
+    """
+    along, across, size = A.axes[:, 2], A.axes[:, 0], A.half
+    lean = np.sum(n * along)
+    down = lean * along - n
+    squared = np.sum(down * down)
+    upright = squared < UPRIGHT * UPRIGHT
+    length = np.sqrt(np.where(upright, 1.0, squared))
+    lowest = np.where(upright, down / UPRIGHT, down / length)
+    first = np.where(upright, across, down / length)
+    beside = np.cross(along, first)
+    side = np.where(lean < 0.0, 1.0, -1.0) * size[2] * along
+    rims = [-0.5 * first + turn * np.sqrt(0.75) * beside for turn in (1.0, -1.0)]
+    ways = [side + size[0] * way for way in (lowest, *rims)]
+    ways.append(np.where(upright, side + size[0] * first, size[0] * lowest - side))
+    # The two rims of a disk are one.
+    single = np.where(~upright & (size[2] <= SAME * size[0]), 0.0, 1.0)
+    return [A.middle + way for way in ways], [1.0, 1.0, 1.0, single], 0.0
 
 
 def facing_corners(A: Solid, n: Vec3) -> list[Vec3]:
@@ -468,15 +512,8 @@ def facing_corners(A: Solid, n: Vec3) -> list[Vec3]:
     return [center + x * a + y * b for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
 
 
-def hull_half_space(A: Solid, B: Solid) -> list[Any]:
-    """Return the touches of four corners of a hull with a half-space."""
-    corners, shares = lowest_corners(A, B.axes[:, 2])
-    touches = points_half_space(A._replace(centers=corners), B)
-    return [(*touch, share) for touch, share in zip(touches, shares, strict=True)]
-
-
-def lowest_corners(A: Solid, n: Vec3) -> tuple[list[Any], list[Any]]:
-    """Return four corners of a hull that are farthest against a normal, and their shares.
+def lowest_corners(A: Solid, n: Vec3) -> tuple[list[Any], list[Any], Scalar]:
+    """Return four corners of a hull that are farthest against a normal, their shares and radius.
 
     Of those that are equally far, the ones that lie farthest in four directions. The share is 0
     where the corner is one before it, else 1.
@@ -493,7 +530,7 @@ def lowest_corners(A: Solid, n: Vec3) -> tuple[list[Any], list[Any]]:
         shares.append(np.where(np.any(np.stack(again)), 0.0, 1.0) if again else 1.0)
         chosen.append(best)
         corners.append(np.take(A.centers, best, axis=0))
-    return corners, shares
+    return corners, shares, A.radius
 
 
 def hull_hull(A: Solid, B: Solid) -> list[Any]:
@@ -568,6 +605,13 @@ def box_box(A: Solid, B: Solid) -> list[Any]:
 box_kernel = compile(box_touches)
 
 
+#: Which places of a solid a plane may touch, by the solid and the plane's normal.
+FACING_PLACES: dict[str, Callable[[Solid, Vec3], tuple[list[Any], list[Any], Scalar]]] = {
+    "box": box_places,
+    "hull": lowest_corners,
+    "cylinder": cylinder_places,
+    "ellipsoid": ellipsoid_place,
+}
 #: How two kinds meet; what is missing is there the other way round.
 MEETINGS: dict[tuple[str, str], Callable[[Solid, Solid], list[Any]]] = {
     ("points", "points"): points_points,
@@ -578,10 +622,13 @@ MEETINGS: dict[tuple[str, str], Callable[[Solid, Solid], list[Any]]] = {
     ("capsule", "box"): capsule_box,
     ("capsule", "half-space"): points_half_space,
     ("box", "box"): box_box,
-    ("box", "half-space"): box_half_space,
-    ("points", "hull"): points_hull,
-    ("capsule", "hull"): capsule_hull,
-    ("box", "hull"): hull_hull,
-    ("hull", "hull"): hull_hull,
-    ("hull", "half-space"): hull_half_space,
 }
+#: What meets others as the polytope that it has.
+POLYTOPES = ("hull", "cylinder", "ellipsoid")
+for kind in FACING_PLACES:
+    MEETINGS[kind, "half-space"] = partial(facing_half_space, kind=kind)
+for number, kind in enumerate(POLYTOPES):
+    MEETINGS["points", kind] = points_hull
+    MEETINGS["capsule", kind] = capsule_hull
+    for other in ("box", *POLYTOPES[: number + 1]):
+        MEETINGS[other, kind] = hull_hull

@@ -2,7 +2,8 @@
 
 A shape is a set of spheres of one radius (points have radius zero): all that the ground needs to
 know of it. Where it meets another shape a capsule is all that is between its two spheres, a box all
-that is between its corners, a half-space all that is below its plane.
+that is between its corners, a half-space all that is below its plane. A cylinder and an ellipsoid
+are exact where they meet the ground or a half-space, and polytopes where they meet other shapes.
 
 The shapes of a model that collide, as contacts.
 """
@@ -10,6 +11,7 @@ The shapes of a model that collide, as contacts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from archimedes.multibody.contact.hulls import Polygons, hull_core, tangents
 from archimedes.multibody.parts.geometry import Shape, mesh_vertices
 from archimedes.multibody.parts.ranges import check_placement
 from archimedes.tree import field, struct
-from archimedes.typing import ArrayLike, Scalar, Vec3
+from archimedes.typing import Array, ArrayLike, Scalar, Vec3
 
 if TYPE_CHECKING:
     from archimedes.multibody.models.model import Model
@@ -31,13 +33,17 @@ __all__ = [
     "box",
     "capsule",
     "contact_shapes",
+    "cylinder",
+    "ellipsoid",
     "every_pair",
     "half_space",
     "hull",
     "sphere",
 ]
 
-KINDS = ("points", "capsule", "box", "hull", "half-space")
+KINDS = ("points", "capsule", "box", "hull", "cylinder", "ellipsoid", "half-space")
+#: Those that have polygons, where they meet each other and boxes, capsules and spheres.
+FACETED = ("hull", "cylinder", "ellipsoid")
 #: Numbers of a ground and of a pair.
 MATERIAL = ("friction", "stiffness", "dissipation", "slip_speed", "torsional", "rolling")
 
@@ -118,8 +124,8 @@ class Ground:
 class Contacts:
     """Spheres of one radius that are fixed to a frame, as a contact shape.
 
-    `sphere`, `capsule`, `box`, `hull` and `half_space` make solids, of which other shapes touch
-    more than the spheres.
+    `sphere`, `capsule`, `box`, `cylinder`, `ellipsoid`, `hull` and `half_space` make solids, of
+    which other shapes touch more than the spheres.
 
     Parameters
     ----------
@@ -130,16 +136,16 @@ class Contacts:
     radius : float, optional
         Radius of the spheres in m, 0 by default.
     kind : str, optional
-        Solid that other shapes touch: ``"points"``, ``"capsule"``, ``"box"``, ``"hull"`` or
-        ``"half-space"``.
+        Solid that other shapes touch: ``"points"``, ``"capsule"``, ``"box"``, ``"hull"``,
+        ``"cylinder"``, ``"ellipsoid"`` or ``"half-space"``.
     rotation : array (3, 3), optional
         Rotation matrix from its axes to those of the frame. None, the default, for none.
     position : array (3,), optional
         Position in m in the frame. The origin by default.
     size : array (3,), optional
-        Lengths of the edges of a box in m.
+        Lengths in m of the edges of a box, or of that around a cylinder or an ellipsoid.
     polygons : Polygons, optional
-        Faces of a hull, in the axes of the frame. None for other kinds.
+        Faces of a hull, a cylinder or an ellipsoid, in its axes. None for other kinds.
 
     Examples
     --------
@@ -165,8 +171,9 @@ class Contacts:
             raise ValueError(f"Contacts centers must be (n, 3), got {tuple(centers.shape)}")
         checks.check_choice(self.kind, "Contacts kind", KINDS)
         checks.check_not_negative(self.radius, f"Contacts on {self.frame!r}: radius")
-        if (self.kind == "hull") != (self.polygons is not None):
-            raise ValueError(f"Contacts on {self.frame!r}: make a hull by hull(frame, points)")
+        if (self.kind in FACETED) != (self.polygons is not None):
+            remedy = "make a hull, a cylinder or an ellipsoid by the function of that name"
+            raise ValueError(f"Contacts on {self.frame!r}: {remedy}")
         self.__dict__["centers"] = centers
 
 
@@ -372,6 +379,81 @@ def hull(
     return Contacts(frame, core, radius, "hull", polygons=polygons)
 
 
+def cylinder(
+    frame: str,
+    radius: Scalar,
+    length: Scalar,
+    rotation: ArrayLike | None = None,
+    position: ArrayLike | None = None,
+) -> Contacts:
+    """Return a cylinder along z as a contact shape: a wheel, or a disk if its length is zero.
+
+    It rolls on the ground and on half-spaces as what is round. To other shapes it is a prism of
+    sixteen sides, whose radius is off by at most 1 %.
+
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    radius : float
+        Radius in m.
+    length : float
+        Length in m.
+    rotation : array (3, 3), optional
+        Rotation matrix from its axes to those of the frame. None, the default, for none.
+    position : array (3,), optional
+        Position of its centre in m in the frame. The origin by default.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import cylinder
+    >>> cylinder("wheel", 0.3, 0.05).polygons
+    Polygons(18 faces)
+    """
+    checks.check_positive(radius, "cylinder radius", "m")
+    checks.check_not_negative(length, "cylinder length")
+    R, p, _ = check_placement(rotation, position, "cylinder")
+    size = np.stack([2.0 * radius, 2.0 * radius, 1.0 * length])
+    core = 0.5 * size * PRISM_CORNERS
+    return Contacts(frame, core @ R.T + p, 0.0, "cylinder", R, p, size, PRISM)
+
+
+def ellipsoid(
+    frame: str,
+    half_axes: ArrayLike,
+    rotation: ArrayLike | None = None,
+    position: ArrayLike | None = None,
+) -> Contacts:
+    """Return an ellipsoid as a contact shape.
+
+    It is smooth to the ground and to half-spaces. To other shapes it is the hull of 162 points,
+    which is off by at most 1 % of its size.
+
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    half_axes : array (3,)
+        Half axes in m. They must be numbers.
+    rotation : array (3, 3), optional
+        Rotation matrix from its axes to those of the frame. None, the default, for none.
+    position : array (3,), optional
+        Position of its centre in m in the frame. The origin by default.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import ellipsoid
+    >>> ellipsoid("egg", [0.1, 0.1, 0.15]).size
+    array([0.2, 0.2, 0.3])
+    """
+    a = checks.check_vector(half_axes, 3, "ellipsoid half_axes")
+    checks.check_positive(a, "ellipsoid half_axes", "m")
+    R, p, _ = check_placement(rotation, position, "ellipsoid")
+    points = a * round_points()
+    core, radius, polygons = hull_core(points, 0.0, f"ellipsoid on {frame!r}")
+    return Contacts(frame, core @ R.T + p, radius, "ellipsoid", R, p, 2.0 * a, polygons)
+
+
 def half_space(
     frame: str, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike | None = None
 ) -> Contacts:
@@ -414,15 +496,49 @@ def unit_normal(normal: ArrayLike, name: str) -> Vec3:
     return n / np.sqrt(np.sum(n * n))
 
 
-#: A cylinder is touched at so many points of each rim.
-RIM = 8
+def prism(sides: int) -> tuple[Array, Polygons]:
+    """Return corners and faces of a regular prism along z, as wide as a cylinder of radius one.
+
+    Halfway between the prism around the cylinder and that within.
+    """
+    angles = 2.0 * np.pi * np.arange(sides) / sides
+    r = 2.0 / (1.0 + np.cos(np.pi / sides))
+    rim = np.stack([r * np.cos(angles), r * np.sin(angles), 0.0 * angles], axis=1)
+    up = np.array([0.0, 0.0, 1.0])
+    corners = np.concatenate([rim - up, rim + up])
+    numbers = np.arange(sides)
+    after = (numbers + 1) % sides
+    walls = np.stack([numbers, after, after + sides] + [numbers + sides] * (sides - 3), axis=1)
+    middle = angles + np.pi / sides
+    outward = np.stack([np.cos(middle), np.sin(middle), 0.0 * middle], axis=1)
+    faces = np.concatenate([numbers[None, ::-1], numbers[None, :] + sides, walls])
+    return corners, Polygons(faces, np.concatenate([np.stack([-up, up]), outward]))
+
+
+PRISM_CORNERS, PRISM = prism(16)
+
+
+@cache
+def round_points() -> Array:
+    """Return 162 points (n, 3) near the unit sphere, half of whose hull is outside of it."""
+    from scipy.spatial import ConvexHull
+
+    ratio = 0.5 * (1.0 + np.sqrt(5.0))
+    corners = [[0.0, x, y * ratio] for x in (-1.0, 1.0) for y in (-1.0, 1.0)]
+    points = np.concatenate([np.roll(corners, k, axis=1) for k in range(3)])
+    for _ in range(2):  # an icosahedron, each triangle of which is cut into sixteen
+        triangles = ConvexHull(points).simplices
+        edges = np.unique(np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)), axis=0)
+        points = np.concatenate([points, points[edges].mean(axis=1)])
+        points /= np.sqrt(np.sum(points * points, axis=1))[:, None]
+    return 2.0 / (1.0 - ConvexHull(points).equations[:, 3].max()) * points
 
 
 def contact_shapes(model: Model, *bodies: str) -> list[Contacts]:
     """Return the collision shapes of a model, for `contact_step` and `contact_forces`.
 
-    A cylinder touches at eight points of each of its rims, a mesh as its convex hull. Shapes of
-    other kinds are an error: name the bodies without them, or give their contacts yourself.
+    A mesh touches as its convex hull, a plane as a half-space without edges. Shapes of the world
+    are among them: they touch what moves through `every_pair`, and a `Ground` not at all.
 
     Parameters
     ----------
@@ -456,12 +572,9 @@ def contact_of(shape: Shape) -> Contacts:
     if shape.kind == "box":
         return box(shape.body, shape.size, R, p)
     if shape.kind == "cylinder":
-        radius, length = shape.size
-        angles = 2.0 * np.pi * np.arange(RIM) / RIM
-        rim = radius * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
-        ends = [rim + np.array([0.0, 0.0, z]) for z in (-0.5 * length, 0.5 * length)]
-        return Contacts(shape.body, np.concatenate(ends) @ R.T + p)
-    if shape.kind == "mesh":
-        return hull(shape.body, mesh_vertices(shape), None, R, p)
-    remedy = "name the bodies that touch, or give Contacts(frame, points)"
-    raise ValueError(f"the {shape.kind} of {shape.body!r} has no contacts: {remedy}")
+        return cylinder(shape.body, shape.size[0], shape.size[1], R, p)
+    if shape.kind == "ellipsoid":
+        return ellipsoid(shape.body, shape.size, R, p)
+    if shape.kind == "plane":
+        return half_space(shape.body, R[:, 2], p)
+    return hull(shape.body, mesh_vertices(shape), None, R, p)

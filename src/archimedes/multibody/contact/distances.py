@@ -17,6 +17,7 @@ import numpy as np
 from archimedes.checks import check_type
 from archimedes.function import compile
 from archimedes.multibody.contact.collision import (
+    POLYTOPES,
     Box,
     Solid,
     core_of,
@@ -117,17 +118,18 @@ def ground_distance(model: Model, q: Any, shape: Contacts, ground: Ground) -> Di
         raise ValueError(f"the half-space on {shape.frame!r} has no distance from the ground")
     S = solid(model, q, shape)
     found = []
-    for center in ground_centers(S, shape.kind, ground)[0]:
+    centers, _, radius = ground_centers(S, shape.kind, ground)
+    for center in centers:
         above, n = ground.gap(center)
-        a = center - shape.radius * n
-        found.append((above - shape.radius, n, a, a - (above - shape.radius) * n))
+        a = center - radius * n
+        found.append((above - radius, n, a, a - (above - radius) * n))
     return Distance(*least(found))
 
 
 def shape_distance(model: Model, q: Any, a: Contacts, b: Contacts) -> tuple[Any, ...]:
     """Return distance, normal from b to a, and the nearest points on both."""
     kinds = {a.kind, b.kind}
-    if "half-space" not in kinds and kinds & {"box", "hull"} and kinds != {"points", "box"}:
+    if "half-space" not in kinds and kinds & {"box", *POLYTOPES} and kinds != {"points", "box"}:
         A, B = solid(model, q, a), solid(model, q, b)
         found = [core_kernel(P, Q) for P in convex_parts(A, a) for Q in convex_parts(B, b)]
         if a.kind == b.kind == "box":
