@@ -76,7 +76,7 @@ def main() -> None:
             from .fake_cupy import installed
 
             stack.enter_context(installed())
-        from . import device_arrays, device_bits, device_solves
+        from . import device_arrays, device_bits, device_learning, device_solves
 
         begin = time.perf_counter()
         if not small:
@@ -103,6 +103,7 @@ def main() -> None:
             section("launches", lambda: device_arrays.launches(10_000, say))
             section("errors", lambda: device_arrays.errors(say))
             section("packages", lambda: device_arrays.packages(say))
+            section("learning", lambda: device_learning.check_all(say))
         section("solves", lambda: device_arrays.solves(8 if small else 100_000, say))
         section("tests of solves", lambda: device_solves.check_all(say))
         print(f"all: {time.perf_counter() - begin:.0f} s")

@@ -10,8 +10,11 @@ import pytest
 import archimedes as arc
 from archimedes.errors import IntegerRangeError, ShapeDtypeError
 from archimedes.interchange import to_jax
+from archimedes.interchange.jax_functions import _call_on_gpu
+from archimedes.interchange.leaf_functions import ArrayKind, TreeFunction
 from archimedes.spatial import Quaternion
 
+from ..cuda import fake_cupy
 from ..optional_packages import import_or_skip
 from .differentiable import CASES, Pendulum
 
@@ -157,6 +160,27 @@ def test_memory_is_shared_outside_jit():
     again = g(first)
     del first
     assert np.array_equal(again, np.full((20_000, 3), 4.0))
+
+
+def test_arrays_on_a_gpu_stay_there(monkeypatch):
+    """On an emulated device: JAX here has none, so that only the exchange is tested."""
+    monkeypatch.setattr(jax, "block_until_ready", lambda arrays: arrays)
+    monkeypatch.setattr(jnp, "from_dlpack", lambda array: array)
+    rows, count = np.linspace(0.0, 1.0, 12).reshape(4, 3), np.arange(4, dtype=np.int32)
+    with fake_cupy.installed() as cupy:
+        batch = arc.vmap(lambda x, n: (np.sin(x) * x[0], n + 1))
+        model = TreeFunction(batch, "to_jax")
+        read = lambda leaf, name: (leaf, ArrayKind(leaf.shape, np.dtype(leaf.dtype.kind + "8")))
+        function = model.prepare((rows, count), {}, read, np.moveaxis).function
+        types = [jax.ShapeDtypeStruct((4, 3), np.float64), jax.ShapeDtypeStruct((4,), np.int32)]
+        arrays = [fake_cupy.Tensor(rows), fake_cupy.ndarray(count)]
+        got = _call_on_gpu(function, arrays, types, 0)
+        assert all(isinstance(x, cupy.ndarray) for x in got)
+        assert got[0].get().tobytes() == batch(rows, count)[0].tobytes()
+        assert got[1].dtype == np.int32 and got[1].get().tolist() == [1, 2, 3, 4]
+        arrays[1] = fake_cupy.ndarray(np.array([0, 1, 2, 2**31 - 1], np.int32))
+        with pytest.raises(IntegerRangeError, match="a result has whole numbers of more than 32"):
+            _call_on_gpu(function, arrays, types, 0)
 
 
 def test_empty_batches(functions):

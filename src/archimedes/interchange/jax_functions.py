@@ -3,7 +3,8 @@
 There is one primitive, which applies a function of leaves. Its rules for tangents, cotangents and
 batches apply others (``leaf_functions.py``), so that they can be differentiated and mapped in turn.
 Compiled programs of JAX call back to Python, which calls the kernel; XLA owns the memory there and
-copies the results once. Outside ``jax.jit`` nothing is copied.
+copies the results once. Outside ``jax.jit`` nothing is copied, on the CPU or, through CuPy, on a
+GPU.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from archimedes import tree
-from archimedes.errors import IntegerRangeError, ShapeDtypeError
+from archimedes.errors import DeviceError, IntegerRangeError, ShapeDtypeError
 from archimedes.installation import install_command
 from archimedes.interchange.leaf_functions import ArrayKind, LeafFunction, TreeFunction
 from archimedes.tree.nodes import KINDS
@@ -30,8 +31,8 @@ def to_jax(func: Callable[..., Any]) -> Callable[..., Any]:
 
     Its derivatives are exact, to any order, in forward and in reverse mode, and it works inside
     ``jax.jit``, ``jax.grad``, ``jax.jacfwd``, ``jax.jacrev``, ``jax.hessian``, ``jax.vmap``,
-    ``jax.lax.scan`` and what else JAX traces. Structs become pytrees of JAX. The function runs on
-    the CPU.
+    ``jax.lax.scan`` and what else JAX traces. Structs become pytrees of JAX. Inside ``jax.jit``
+    the function runs on the CPU. Outside it runs where the arrays are; on a GPU that needs CuPy.
 
     Parameters
     ----------
@@ -122,6 +123,9 @@ def _primitive() -> Any:
         shapes = [np.shape(x) for x in operands]
         types = result_types(shapes, function)
         kinds = function.results(shapes)
+        gpu = _gpu_of(operands)
+        if gpu is not None:
+            return _call_on_gpu(function, operands, types, gpu)
         if jax.default_backend() != "cpu" or not _share_memory(kinds, types):
             return [jax.numpy.asarray(x) for x in call(function, operands, types)]
         results = [_aligned_empty(t.shape, t.dtype) for t in types]
@@ -232,7 +236,7 @@ def _as_leaf(array: Any, weak: bool) -> Any:
 
 def _as_type(array: Any, dtype: Any, name: str) -> Any:
     """Return an array in the type that JAX has for it; whole numbers must fit there."""
-    wide = np.asarray(array)
+    wide = array if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
     if dtype == np.int32 and wide.size and not -(2**31) <= wide.min() <= wide.max() < 2**31:
         raise IntegerRangeError(
             f"{name} has whole numbers of more than 32 bits (a key of random numbers?), which JAX "
@@ -254,6 +258,43 @@ def _aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def _gpu_of(operands: Sequence[Any]) -> int | None:
+    """Return the number of the GPU on which all arrays are, if CuPy can use it; else None."""
+    import jax
+
+    devices = set().union(*(x.devices() for x in operands if isinstance(x, jax.Array)))
+    if len(devices) != 1:
+        return None
+    (device,) = devices
+    if device.platform not in ("gpu", "cuda"):
+        return None
+    from archimedes.backends.cuda.device import cupy
+
+    try:
+        cupy()
+    except DeviceError:  # without CuPy arrays are copied to the CPU and back
+        return None
+    return int(device.local_hardware_id)
+
+
+def _call_on_gpu(
+    function: LeafFunction, operands: Sequence[Any], types: Sequence[Any], gpu: int
+) -> list[Any]:
+    """Return the results for arrays on a GPU, in the memory in which the kernel wrote them."""
+    import jax
+
+    from archimedes.backends.cuda.device import as_cupy, finished_on
+
+    jax.block_until_ready(list(operands))
+    with finished_on(gpu):
+        arrays = [x.item() if weak else as_cupy(x) for x, weak in zip(operands, function.weak)]
+        arrays = [x.astype(np.int64) if getattr(x, "dtype", 0) == np.int32 else x for x in arrays]
+        results = [
+            _as_type(as_cupy(x), t.dtype, "a result") for x, t in zip(function(arrays), types)
+        ]
+    return [jax.numpy.from_dlpack(x) for x in results]
 
 
 #: Classes that JAX was told about.

@@ -165,6 +165,15 @@ def on_stream(index: int, pointer: int) -> Iterator[None]:
 
 
 @contextmanager
+def finished_on(index: int) -> Iterator[None]:
+    """Work on a device to the end: a package that owns the memory may free it afterwards."""
+    module = cupy()
+    with module.cuda.Device(index):
+        yield
+        module.cuda.get_current_stream().synchronize()
+
+
+@contextmanager
 def enough_memory() -> Iterator[None]:
     """Raise a DeviceError that says what helps if the device runs out of memory."""
     try:
