@@ -176,7 +176,7 @@ def test_arrays_on_a_gpu_stay_there(monkeypatch):
         arrays = [fake_cupy.Tensor(rows), fake_cupy.ndarray(count)]
         got = _call_on_gpu(function, arrays, types, 0)
         assert all(isinstance(x, cupy.ndarray) for x in got)
-        assert got[0].get().tobytes() == batch(rows, count)[0].tobytes()
+        assert got[0].get().tobytes() == batch(rows, count.astype(np.int64))[0].tobytes()
         assert got[1].dtype == np.int32 and got[1].get().tolist() == [1, 2, 3, 4]
         arrays[1] = fake_cupy.ndarray(np.array([0, 1, 2, 2**31 - 1], np.int32))
         with pytest.raises(IntegerRangeError, match="a result has whole numbers of more than 32"):
