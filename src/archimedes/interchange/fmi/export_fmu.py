@@ -25,6 +25,7 @@ from archimedes.interchange.fmi.c_equations import equations_text, sizes_text
 from archimedes.interchange.fmi.description_writer import build_description, model_description
 from archimedes.interchange.fmi.fmu_description import Description, Variable
 from archimedes.interchange.fmi.fmu_model import FmuModel, Settings
+from archimedes.interchange.fmi.source_build import HEADERS
 from archimedes.simulate.problem import argument_checks
 from archimedes.simulate.solves import initial_value_problem as ivp
 from archimedes.system.c_library import fmu_folders
@@ -347,8 +348,10 @@ def _source_files(model: FmuModel, description: Description) -> dict[str, str]:
     number = description.version[0]
     words = {"identifier": description.identifier}
     files = {"equations.c": equations_text(model, description)}
-    for name in (f"fmi{number}.c", f"fmi{number}_interface.h", "component.c", "component.h"):
+    for name in (f"fmi{number}.c", "component.c", "component.h"):
         files[name] = fill((_TEMPLATES / name).read_text("utf-8"), words, name)
+    name = f"fmi{number}_interface.h"
+    files[name] = (HEADERS / name).read_text("utf-8")
     digest = hashlib.blake2b(digest_size=16)
     for part in (*files.values(), sizes_text(model, description), model_description(description)):
         digest.update(part.encode() + b"\0")

@@ -13,6 +13,8 @@ from archimedes.system.programs import find_program, install_hint, run_program
 from archimedes.xml_elements import Element, parse_elements
 
 BUILD = "sources/buildDescription.xml"
+#: The headers of the standard, which an FMU in source form leaves to the importer.
+HEADERS = Path(__file__).with_name("headers")
 #: Seconds that a compiler may take.
 PATIENCE = 300.0
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -41,7 +43,10 @@ def compile_sources(
     # Whole paths: a name that begins with "-" is no option.
     paths = [str(folder / "sources" / name) for name in files]
     command = [compiler, "-shared", "-fPIC", "-O2", "-w", "-I", str(folder / "sources")]
-    command += [*options, *paths, "-o", str(library), "-lm"]
+    # Last, because an FMU may bring its own. The functions of a library have no prefix.
+    command += [*options, "-I", str(HEADERS)]
+    command += [f"-DFMI{description.version[0]}_OVERRIDE_FUNCTION_PREFIX"]
+    command += [*paths, "-o", str(library), "-lm"]
     done = run_program(command, cwd=folder / "sources", timeout=PATIENCE)
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "error" in line]
