@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from archimedes.embedded.boards import BOARDS
-from archimedes.system.programs import PACKAGES
+from archimedes.system.programs import PACKAGES, install_hint
+from tests.embedded import toolchain
 
 SCRIPT = Path(__file__).resolve().parents[2] / ".ci" / "install-tools"
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -73,3 +74,12 @@ def test_installs_what_the_boards_need():
     compilers = {program for board in BOARDS.values() for program in board.programs}
     needed = {PACKAGES[name][0] for name in compilers if not name.endswith("size")}
     assert needed <= set(listed.values())
+
+
+def test_what_needs_a_missing_tool_is_skipped(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(toolchain, "REQUIRED", False)
+    mark = toolchain.needs("qemu-system-arm", "no-such-program")
+    assert mark.args == (True,)
+    start = "needs qemu-system-arm and no-such-program: .ci/install-tools, or "
+    assert mark.kwargs["reason"].startswith(start + install_hint("qemu-system-arm"))

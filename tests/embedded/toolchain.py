@@ -11,7 +11,7 @@ import os
 import pytest
 
 from archimedes.embedded.boards import missing_tools
-from archimedes.system.programs import PACKAGES
+from archimedes.system.programs import install_hint
 
 REQUIRED = os.environ.get("ARCHIMEDES_REQUIRE_TOOLS", "0") not in ("", "0")
 
@@ -19,6 +19,6 @@ REQUIRED = os.environ.get("ARCHIMEDES_REQUIRE_TOOLS", "0") not in ("", "0")
 def needs(*programs: str) -> pytest.MarkDecorator:
     """Mark a test that runs these programs."""
     missing = missing_tools(programs)
-    packages = sorted({PACKAGES.get(name, name) for name in missing})
-    reason = f"needs {' and '.join(missing)}: .ci/install-tools installs {' '.join(packages)}"
+    hints = sorted({install_hint(name) for name in missing})
+    reason = f"needs {' and '.join(missing)}: .ci/install-tools, or {' and '.join(hints)}"
     return pytest.mark.skipif(bool(missing) and not REQUIRED, reason=reason)
