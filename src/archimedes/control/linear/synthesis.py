@@ -105,8 +105,8 @@ class _Plant:
         )
 
 
-#: By how much the bound of a controller may be above the least that was found.
-RETREAT = 0.01
+#: By how much the bound of a controller may be above the least that was found, tried in turn.
+RETREATS = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2)
 
 
 def h2syn(plant: Any, nmeas: int, ncon: int) -> StateSpace:
@@ -225,9 +225,14 @@ def hinfsyn(plant: Any, nmeas: int, ncon: int, *, tol: float = 1e-4) -> Synthesi
         else:
             high = gamma
             designs.append((high, design))
-    # Nearest to the least bound rounding weighs most: a controller counts if its closed loop has
-    # the norm it was designed for, and of the last few bounds one usually has.
-    for gamma, K in reversed([each for each in designs if each[0] <= high * (1.0 + RETREAT)]):
+    # Nearest to the least bound rounding weighs most, and gains are largest: a controller counts if
+    # its closed loop has the norm it was designed for. A little above the bound one has.
+    bounds = [gamma for gamma, _ in reversed(designs) if gamma <= high * (1.0 + RETREATS[0])]
+    found = dict(designs)
+    for gamma in (*bounds, *(high * (1.0 + r) for r in RETREATS)):
+        K = found.get(gamma) or _central(scaled, gamma)
+        if K is None:
+            continue
         unscaled = StateSpace(K.A, K.B @ right, left @ K.C, left @ K.D @ right)
         controller = p.finish(unscaled)
         closed = lft(P, controller)
@@ -236,7 +241,7 @@ def hinfsyn(plant: Any, nmeas: int, ncon: int, *, tol: float = 1e-4) -> Synthesi
             break
     else:
         raise np.linalg.LinAlgError(
-            f"hinfsyn: the closed loop has the norm {norm:.6g}, above the bound {high:.6g} it was "
+            f"hinfsyn: the closed loop has the norm {norm:.6g}, above the bound {gamma:.6g} it was "
             "designed for: rounding was too large; scale states, inputs and outputs to sizes near 1"
         )
     return Synthesis(controller, closed, gamma, {"lower_bound": low})
