@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 #: The largest wheel and sdist that are not a mistake, in bytes.
-LARGEST = 2_500_000
+LARGEST = 3_500_000
 #: What an sdist holds besides the package.
 SDIST_EXTRA = ("CHANGELOG.md", "LICENSE", "README.md", "docs/errors.md", "pyproject.toml")
 
