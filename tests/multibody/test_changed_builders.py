@@ -71,6 +71,26 @@ def test_merged_closures_to_the_world_move_along():
         assert np.abs(error).max() < 1e-14
 
 
+def test_shapes_of_the_world_move_along():
+    """A plane and a box of a world that is put on a cart, against where a frame of it goes."""
+    other = arm(2)
+    other.add_frame("table", "world", position=[0.5, 0.0, 0.2])
+    other.add_shape("world", "plane", [0.0, 0.0], "collision")
+    other.add_shape("world", "box", [0.1, 0.2, 0.3], "collision", position=[0.5, 0.0, 0.2])
+    b = mb.Builder("cart")
+    b.add_body("cart", 1.0, inertia=[1, 1, 1])
+    b.attach("cart", joint="track", kind="prismatic", axis=[1, 0, 0])
+    turned = EulerAngles([0.1, 0.2, 0.3])
+    b.merge(other, "cart", prefix="p_", rotation=turned, position=[1, 2, 3])
+    b.merge(other, prefix="w_")
+    model = b.build()
+    plane, box, still, _ = model.geometry
+    assert (plane.body, box.body, still.body) == ("cart", "cart", "world")
+    cart, table = (mb.frame_pose(model, mb.neutral(model), k) for k in ("cart", "p_table"))
+    assert np.abs(cart.apply(np.array(box.position)) - table.t).max() < 1e-15
+    assert np.abs(cart.r.as_matrix() @ plane.rotation - table.r.as_matrix()).max() < 1e-15
+
+
 def test_merging_where_the_base_would_be_welded_by_a_name_that_is_taken():
     other = mb.Builder("gripper")
     for name in ("base", "finger"):

@@ -298,6 +298,24 @@ def test_servos_and_motors_are_general_actuators(tmp_path):
         np.testing.assert_allclose(theirs, ours, rtol=1e-14)
 
 
+def test_what_stands_in_the_world_is_kept(tmp_path):
+    """MuJoCo's ball comes to rest on a plane of the world that a builder added."""
+    mujoco = import_or_skip("mujoco")
+    b = mb.Builder("ball")
+    b.add_body("ball", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    b.add_shape("ball", "sphere", [0.1], "collision")
+    b.add_shape("world", "plane", [0.0, 0.0], "collision", position=[0.0, 0.0, 0.5])
+    ball = b.build(base="floating")
+    mb.save(ball, tmp_path / "ball.xml")
+    assert mb.load(tmp_path / "ball.xml", strict=True).geometry == ball.geometry[::-1]
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "ball.xml"))
+    data = mujoco.MjData(model)
+    data.qpos[2] = 0.65
+    for _ in range(1000):
+        mujoco.mj_step(model, data)
+    assert abs(data.qpos[2] - 0.6) < 1e-3
+
+
 @pytest.mark.parametrize("suffix", [".urdf", ".xml"])
 def test_random_rotations_keep_their_bits(suffix, tmp_path):
     """Products of rotations, which no three angles and no quaternion restore."""

@@ -365,7 +365,8 @@ class MjcfReader:
             if kind not in SHAPES and kind != MESH:
                 self.ignore(f"{where}: the shape of a height field or a function")
                 continue
-            if m.geom_bodyid[k] == 0:
+            scenery = m.geom_bodyid[k] == 0 and not self.marked  # `save` writes what a model has
+            if scenery:
                 self.ignore(f"{where}, a shape of the world: it is shown, and touches nothing")
                 if kind == PLANE:
                     continue
@@ -387,10 +388,10 @@ class MjcfReader:
                 "surface": surface,
                 "color": self.color_of(k),
             }
-            collides = collides and bool(m.geom_bodyid[k] > 0)
+            collides = collides and not scenery
             for role in ["collision"] * collides + ["visual"] * bool(seen):
                 self.add_shape(body, name, size(np.array(m.geom_size[k])), role, **values)
-            if m.geom_bodyid[k] > 0:
+            if not scenery:
                 self.report.use("geom")
 
     def add_shape(

@@ -173,7 +173,7 @@ class Builder:
         Parameters
         ----------
         body : str
-            Name of the body.
+            Name of the body; ``"world"`` for what stands around.
         kind : str
             Kind of the shape, as in `Shape`.
         size : sequence of float
@@ -191,7 +191,8 @@ class Builder:
         color : array (3,) or (4,), optional
             Red, green, blue and opacity from 0 to 1. The viewer chooses by default.
         """
-        self._check_body(body, "body")
+        if self._body_or_world(body) is not None:
+            self._check_body(body, "body")
         at = ranges.check_placement(rotation, position, f"shape of {body!r}")
         self.geometry += (make_shape(body, role, kind, size, at, file, surface, color),)
 

@@ -12,6 +12,7 @@ import numpy as np
 from archimedes.checks import as_array, check_finite, check_shape, concrete
 from archimedes.multibody.models.builder_parts import Joint, check_within_limits
 from archimedes.multibody.parts.closures import Closure, Coupling
+from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import KINDS
 from archimedes.multibody.parts.ranges import known_numbers
 from archimedes.multibody.parts.tendons import frames_of, rename_path
@@ -29,6 +30,14 @@ def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at
 
     def owner(name: str | None) -> str | None:
         return carrier if name is None else prefix + name
+
+    def place(shape: Shape) -> Shape:
+        """Return a shape of the other; what stands in its world goes where that world is now."""
+        if shape.body != "world" or "world" in other.bodies:
+            return shape._replace(body=prefix + shape.body)
+        pose = at @ Pose(np.array(shape.rotation), np.array(shape.position))
+        rotation, position = tuple(map(tuple, pose.R.tolist())), tuple(pose.p.tolist())
+        return shape._replace(body=carrier or "world", rotation=rotation, position=position)
 
     def rename(held: Closure | Coupling) -> Closure | Coupling:
         """Return a closure of the other; its world becomes a frame where that world is now."""
@@ -57,7 +66,7 @@ def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at
             prefix + base, carrier, joint=name, kind="fixed", rotation=at.R, position=at.p
         )
     builder.closures += map(rename, other.closures)
-    builder.geometry += tuple(s._replace(body=prefix + s.body) for s in other.geometry)
+    builder.geometry += tuple(map(place, other.geometry))
     for name, tendon in other.tendons.items():
         arms = {prefix + joint: arm for joint, arm in tendon.arms.items()}
         path = rename_path(tendon.path, prefix)
