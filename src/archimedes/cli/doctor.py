@@ -94,6 +94,7 @@ OPTIONAL = (
     ("SUNDIALS", ("sksundae",), "sundials"),
     ("robots from MJCF", ("mujoco",), "robots"),
     ("robots' meshes: COLLADA", ("collada",), "robots"),
+    ("meshes as convex parts", ("coacd",), "convex"),
     ("campaigns on a cluster", ("dask",), "distributed"),
     ("GPU", ("cupy",), "cuda"),
 )

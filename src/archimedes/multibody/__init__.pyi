@@ -51,6 +51,7 @@ from archimedes.multibody.contact.contact_shapes import every_pair as every_pair
 from archimedes.multibody.contact.contact_shapes import half_space as half_space
 from archimedes.multibody.contact.contact_shapes import hull as hull
 from archimedes.multibody.contact.contact_shapes import sphere as sphere
+from archimedes.multibody.contact.decomposition import convex_parts as convex_parts
 from archimedes.multibody.contact.distances import Distance as Distance
 from archimedes.multibody.contact.distances import distance as distance
 from archimedes.multibody.contact.soft_dynamics import soft_dynamics as soft_dynamics

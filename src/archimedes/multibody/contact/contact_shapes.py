@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes import checks
+from archimedes.multibody.contact.decomposition import convex_parts
 from archimedes.multibody.contact.hulls import Polygons, hull_core, tangents
-from archimedes.multibody.parts.geometry import Shape, mesh_vertices
+from archimedes.multibody.parts.geometry import Shape, mesh_surface, mesh_vertices
 from archimedes.multibody.parts.ranges import check_placement
 from archimedes.tree import field, struct
 from archimedes.typing import Array, ArrayLike, Scalar, Vec3
@@ -534,11 +535,12 @@ def round_points() -> Array:
     return 2.0 / (1.0 - ConvexHull(points).equations[:, 3].max()) * points
 
 
-def contact_shapes(model: Model, *bodies: str) -> list[Contacts]:
+def contact_shapes(model: Model, *bodies: str, concavity: float | None = None) -> list[Contacts]:
     """Return the collision shapes of a model, for `contact_step` and `contact_forces`.
 
-    A mesh touches as its convex hull, a plane as a half-space without edges. Shapes of the world
-    are among them: they touch what moves through `every_pair`, and a `Ground` not at all.
+    A mesh touches as its convex hull, or as several with `concavity`, a plane as a half-space
+    without edges. Shapes of the world are among them: they touch what moves through `every_pair`,
+    and a `Ground` not at all.
 
     Parameters
     ----------
@@ -546,6 +548,9 @@ def contact_shapes(model: Model, *bodies: str) -> list[Contacts]:
         The robot.
     *bodies
         Names of bodies. All by default.
+    concavity : float, optional
+        With a number meshes are cut into convex parts, each no more concave than that
+        (`convex_parts`). None, the default, keeps them whole.
 
     Examples
     --------
@@ -559,7 +564,20 @@ def contact_shapes(model: Model, *bodies: str) -> list[Contacts]:
     for name in bodies:
         model.frame(name)  # an error that names it
     chosen = [s for s in model.geometry if s.role == "collision"]
-    return [contact_of(s) for s in chosen if not bodies or s.body in bodies]
+    chosen = [s for s in chosen if not bodies or s.body in bodies]
+    if concavity is None:
+        return [contact_of(s) for s in chosen]
+    return [part for s in chosen for part in contact_parts(s, concavity)]
+
+
+def contact_parts(shape: Shape, concavity: float) -> list[Contacts]:
+    """Return one shape as contacts, a mesh as its convex parts."""
+    if shape.kind != "mesh":
+        return [contact_of(shape)]
+    R, p = np.array(shape.rotation), np.array(shape.position)
+    return [
+        hull(shape.body, part, None, R, p) for part in convex_parts(mesh_surface(shape), concavity)
+    ]
 
 
 def contact_of(shape: Shape) -> Contacts:

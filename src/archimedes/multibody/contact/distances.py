@@ -131,7 +131,7 @@ def shape_distance(model: Model, q: Any, a: Contacts, b: Contacts) -> tuple[Any,
     kinds = {a.kind, b.kind}
     if "half-space" not in kinds and kinds & {"box", *POLYTOPES} and kinds != {"points", "box"}:
         A, B = solid(model, q, a), solid(model, q, b)
-        found = [core_kernel(P, Q) for P in convex_parts(A, a) for Q in convex_parts(B, b)]
+        found = [core_kernel(P, Q) for P in convex_cores(A, a) for Q in convex_cores(B, b)]
         if a.kind == b.kind == "box":
             return least_deep_boxes(A, B, found[0])
         return least(found)
@@ -141,7 +141,7 @@ def shape_distance(model: Model, q: Any, a: Contacts, b: Contacts) -> tuple[Any,
     ])  # fmt: skip
 
 
-def convex_parts(S: Solid, shape: Contacts) -> list[Core]:
+def convex_cores(S: Solid, shape: Contacts) -> list[Core]:
     """Return the convex parts of a shape: one, or the spheres of a set of spheres."""
     if shape.kind != "points":
         return [core_of(S)]

@@ -276,6 +276,13 @@ def mesh_vertices(shape: Shape) -> Any:
     return np.array(triangles_of(shape, "nothing can touch it").vertices) * np.array(shape.size)
 
 
+def mesh_surface(shape: Shape) -> Surface:
+    """Return the triangles of a mesh in m, in the axes of the shape."""
+    solid = shape.surface or triangles_of(shape, "nothing can touch it")
+    triangles = solid.triangles if isinstance(solid, Surface) else solid.faces
+    return Surface(mesh_vertices(shape), triangles)
+
+
 def triangles_of(shape: Shape, consequence: str) -> Any:
     """Return the triangles of a mesh as trimesh keeps them."""
     if shape.surface is None and not (shape.file and Path(shape.file).is_file()):
