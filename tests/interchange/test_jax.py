@@ -14,7 +14,7 @@ from archimedes.interchange.jax_functions import _call_on_gpu
 from archimedes.interchange.leaf_functions import ArrayKind, TreeFunction
 from archimedes.spatial import Quaternion
 
-from ..cuda import fake_cupy
+from ..cuda import device_learning, fake_cupy
 from ..optional_packages import import_or_skip
 from .differentiable import CASES, Pendulum
 
@@ -199,6 +199,13 @@ def test_whole_numbers_that_do_not_fit():
         with pytest.raises(IntegerRangeError, match="a result has whole numbers"):
             g(2**30)
     assert g(2**40) == 2**41
+
+
+@pytest.mark.long
+def test_the_checks_on_a_device_pass_here():
+    lines = []
+    assert device_learning.check_all(lines.append, 1000, on_gpu=False)
+    assert "  results have the bits of the CPU: True" in lines
 
 
 def test_mistakes():

@@ -12,7 +12,7 @@ from tests.checkout import ROOT
 
 CI = ROOT / ".ci"
 #: What runs the parts, and what is run by people.
-OTHERS = {"run", "part", "release", "windows"}
+OTHERS = {"run", "part", "release", "windows", "fmus"}
 PARTS = sorted({p.name for p in CI.iterdir() if os.access(p, os.X_OK)} - OTHERS)
 
 

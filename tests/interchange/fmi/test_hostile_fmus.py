@@ -367,7 +367,11 @@ def test_sources_that_do_not_compile(path):
         ('name="FMI" value="3"', 'name="X -fplugin=evil.so"', "expected a name of C"),
         ('<SourceFile name="plant.c"/>', '<SourceFile name="/etc/evil.c"/>', "not inside the FMU"),
         ('language="C99"', 'language="Rust"', "are not compiled here, only C"),
-        ('modelIdentifier="plant"', 'modelIdentifier="other"', "no BuildConfiguration for plant"),
+        (
+            '<BuildConfiguration modelIdentifier="plant">',
+            '<BuildConfiguration modelIdentifier="a"/><BuildConfiguration modelIdentifier="b">',
+            "no BuildConfiguration for plant",
+        ),
     ],
 )
 def test_builds_that_ask_for_more(path, old, new, message):

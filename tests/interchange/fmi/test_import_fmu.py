@@ -641,10 +641,15 @@ def test_one_instance_only(libraries, tmp_path):
     assert fmu.simulate((0.0, 0.1)).success
 
 
-def test_sources(tmp_path):
-    """Without a binary for this platform the sources are compiled."""
+@pytest.mark.parametrize("name", ["plant", "other"])
+def test_sources(tmp_path, name):
+    """Without a binary for this platform the sources are compiled.
+
+    A published Reference FMU (StateSpace 0.0.39) calls its only configuration like another model.
+    """
     source = (plant_fmu.HERE / "plant.c").read_text(encoding="utf-8")
-    build = {"sources/buildDescription.xml": plant_fmu.BUILD, "sources/plant.c": source}
+    text = plant_fmu.BUILD.replace('modelIdentifier="plant"', f'modelIdentifier="{name}"')
+    build = {"sources/buildDescription.xml": text, "sources/plant.c": source}
     entries = {"modelDescription.xml": plant_fmu.description("3.0"), **build}
     fmu = arc.import_fmu(plant_fmu.write_archive(tmp_path / "p.fmu", entries), trust=True)
     assert fmu.simulate((0.0, 0.1)).success

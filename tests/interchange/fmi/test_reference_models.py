@@ -2,7 +2,8 @@
 
 The numbers are rows of the files NAME_ref.csv of github.com/modelica/Reference-FMUs, which FMPy
 computed. The C code is our own (``reference_models.c``). It includes the headers of the
-standard, as the published sources do: these are the importer's.
+standard, as the published sources do: these are the importer's. The published FMUs themselves run
+in ``published_fmus.py``.
 """
 
 from __future__ import annotations

@@ -59,8 +59,10 @@ def compile_sources(
 def _read_build(archive: FmuArchive, identifier: str, folder: Path) -> tuple[list[str], list[str]]:
     """Return source files and options of the configuration for a binary (FMI 3.0, 2.5)."""
     root = parse_elements(archive.read(BUILD), f"{archive.name}/{BUILD}")
-    for build in root:
-        if build.tag == "BuildConfiguration" and build.get("modelIdentifier") == identifier:
+    builds = [part for part in root if part.tag == "BuildConfiguration"]
+    for build in builds:
+        # The only one is meant, whatever its name: some published FMUs have that of another.
+        if len(builds) == 1 or build.get("modelIdentifier") == identifier:
             sets = [part for part in build if part.tag == "SourceFileSet"]
             files = [file_name(file) for part in sets for file in part if file.tag == "SourceFile"]
             options = [option for part in sets for option in _options(part, folder)]
