@@ -1,4 +1,7 @@
-"""Contact with the ground: sliding, sticking, rolling, bouncing, and energy that never grows."""
+"""Contact with the ground: sliding, sticking, bouncing, and energy that never grows.
+
+Rolling and more closed forms: `closed_forms`.
+"""
 
 from __future__ import annotations
 
@@ -64,49 +67,6 @@ def test_endless_friction_holds():
     assert np.abs(x.v).max() < 1e-6
     x = run(model, lying_on(model, 0.3, 0.5), 1.0, 1e-3, block, mb.Ground(friction=np.inf))
     assert np.abs(x.v).max() < 1e-6 and x.q[2] == pytest.approx(0.1, abs=1e-5)
-
-
-def test_a_sphere_rolls_by_the_law_of_five_sevenths():
-    """A solid sphere that rolls accelerates by 5/7 g sin: in a step from rest exactly so."""
-    angle, r, m = 0.3, 0.1, 2.0
-    model = body(m, [0.4 * m * r * r] * 3)
-    x, ball = lying_on(model, angle, r), [mb.sphere("body", r)]
-    down = np.array([np.cos(angle), 0.0, -np.sin(angle)])
-    errors = []
-    for seconds, step in ((1e-3, 1e-3), (0.1, 1e-3), (0.1, 5e-4)):
-        end = run(model, x, seconds, step, ball, incline(angle))
-        twist = mb.frame_twist(model, end.q, end.v, "body", "aligned")
-        assert twist[4] * r == pytest.approx(twist[:3] @ down, rel=1e-4)
-        errors.append(twist[:3] @ down / (5 / 7 * G * np.sin(angle) * seconds) - 1.0)
-    assert abs(errors[0]) < 1e-9
-    # the axes in which v is given turn along: an error of the first order of the step
-    assert abs(errors[1]) < 1e-4
-    assert errors[2] == pytest.approx(errors[1] / 2, rel=0.05)
-
-
-@pytest.mark.long
-def test_a_bowling_ball_slides_and_then_rolls():
-    """From v without spin it slides for 2 v / (7 mu g), and then rolls at 5/7 v."""
-    r, m, mu, speed, step = 0.1, 2.0, 0.2, 5.0, 1e-3
-    model, ground = body(m, [0.4 * m * r * r] * 3), mb.Ground(friction=mu)
-    q = mb.neutral(model)
-    q[2] = r
-    start = mb.State(q, np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.0]))
-
-    def lane(x):
-        def one(x, _):
-            x = mb.contact_step(model, x, step, [mb.sphere("body", r)], ground)
-            twist = mb.frame_twist(model, x.q, x.v, "body", "aligned")
-            return x, np.stack([twist[0], twist[0] - r * twist[4]])
-
-        return arc.scan(one, x, length=2000)[1]
-
-    along, slip = arc.compile(lane)(start).T
-    rolls = np.argmax(np.abs(slip) < 1e-9) * step
-    assert rolls == pytest.approx(2 * speed / (7 * mu * G), abs=1.01 * step)
-    np.testing.assert_allclose(along[-1], 5 / 7 * speed, rtol=1e-12)
-    sliding = round(rolls / step)
-    np.testing.assert_allclose(np.diff(along[: sliding - 1]), -mu * G * step, rtol=1e-9)
 
 
 def test_a_ball_comes_back_by_the_restitution():

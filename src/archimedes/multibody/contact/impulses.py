@@ -422,28 +422,39 @@ def linearise(G: Matrix, b: Vector, mu: Array, l: Vector) -> Linearised:
         u, l, eye = u[:m3], l[:m3], eye[:m3]
     rows = G[:m3] if m3 < n else G
     blocks = (rows.reshape(-1, each, n), eye.reshape(-1, each, n), l.reshape(-1, each))
-    rest: tuple[Any, ...] = (u.reshape(-1, each), mu, paces(G, mu))
+    rest: tuple[Any, ...] = (u.reshape(-1, each), mu, paces(G, mu), normal_rates(G, mu))
     return Linearised(*vmap(contact_slope)(*blocks, *rest))
 
 
+def normal_rates(G: Matrix, mu: Array) -> Matrix:
+    """Return the normal velocity (m, 3) per impulse of each contact along its normal and across."""
+    m, each = sizes_of(mu)
+    return np.stack([np.diag(G, k)[: each * m : each] for k in range(3)], axis=1)
+
+
 def contact_slope(
-    rows: Matrix, eye: Matrix, l: Vector, u: Vector, mu: Array, paces: list[Scalar]
+    rows: Matrix, eye: Matrix, l: Vector, u: Vector, mu: Array, paces: list[Scalar], own: Vector
 ) -> tuple[Any, ...]:
-    """Return what `Linearised` has of one contact, whose rows of G and of ones are (3, n)."""
+    """Return what `Linearised` has of one contact, whose rows of G and of ones are (3, n).
+
+    `own` is its row of `normal_rates`.
+    """
     push = l[0]
     shut = push - u[0] > 0.0
     A, F = [rows[:1]], [u[:1]]
     parts: list[tuple[Any, Any, Any]] = []
     for (first, stop, most), pace in zip(resistances_of_one(mu), paces):
-        own = slice(first, stop)
-        z = l[own] - u[own] / pace
+        part = slice(first, stop)
+        z = l[part] - u[part] / pace
         length = np.sqrt(np.maximum(np.sum(z * z), 1e-300))
         slides = length > most * push
         w = z / length
+        if first == 1:  # where sliding presses it on by more than it is pushed away, it jams
+            slides = slides & (own[0] + most * np.sum(own[1:] * w) > 0.0)
         bend = most * push / length * (np.eye(stop - first) - w[:, None] * w[None, :])
-        sliding = eye[own] - most * w[:, None] * eye[:1] - bend @ (eye[own] - rows[own] / pace)
-        A.append(np.where(slides, sliding, rows[own]))
-        F.append(np.where(slides, l[own] - most * push * w, u[own]))
+        sliding = eye[part] - most * w[:, None] * eye[:1] - bend @ (eye[part] - rows[part] / pace)
+        A.append(np.where(slides, sliding, rows[part]))
+        F.append(np.where(slides, l[part] - most * push * w, u[part]))
         parts.append((slides, bend / pace, push * w))
     slope, off = np.where(shut, np.concatenate(A), eye), np.where(shut, np.concatenate(F), l)
     return slope, off, shut, *([*part] for part in zip(*parts))
