@@ -11,10 +11,6 @@ from archimedes.multibody.algorithms.inverse_dynamics import coriolis_matrix as 
 from archimedes.multibody.algorithms.inverse_dynamics import gravity_torque as gravity_torque
 from archimedes.multibody.algorithms.inverse_dynamics import rnea as rnea
 from archimedes.multibody.algorithms.inverse_dynamics import rnea_derivatives as rnea_derivatives
-from archimedes.multibody.algorithms.inverse_kinematics import KinematicsResult as KinematicsResult
-from archimedes.multibody.algorithms.inverse_kinematics import (
-    inverse_kinematics as inverse_kinematics,
-)
 from archimedes.multibody.algorithms.kinematics import center_of_mass as center_of_mass
 from archimedes.multibody.algorithms.kinematics import centroidal_matrix as centroidal_matrix
 from archimedes.multibody.algorithms.kinematics import centroidal_momentum as centroidal_momentum
@@ -95,3 +91,7 @@ from archimedes.multibody.systems.dynamics import with_rotors as with_rotors
 from archimedes.multibody.systems.sensors import encoder as encoder
 from archimedes.multibody.systems.sensors import imu as imu
 from archimedes.multibody.systems.sensors import joint_wrench as joint_wrench
+from archimedes.multibody.tasks.inverse_kinematics import KinematicsResult as KinematicsResult
+from archimedes.multibody.tasks.inverse_kinematics import (
+    inverse_kinematics as inverse_kinematics,
+)

@@ -1,0 +1,1 @@
+"""What a robot should do: configurations for targets, torques for tasks, clear of obstacles."""
