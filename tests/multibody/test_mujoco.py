@@ -10,11 +10,10 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from archimedes.multibody.parts.joints import KINDS
 from archimedes.multibody.systems.dynamics import activate
 
 from ..long_parameters import long_but
-from .mujoco_peer import mujoco
+from .mujoco_peer import mujoco, transport, world_axes
 
 
 def folder(package, *parts):
@@ -64,24 +63,6 @@ class Peer:
         self.data = mujoco.MjData(self.peer)
         assert (self.model.nq, self.model.nv) == (self.peer.nq, self.peer.nv)
 
-    def turned(self, q):
-        """Return T with v_MuJoCo = T v."""
-        T = np.eye(self.model.nv)
-        for link in self.model.links:
-            if link.kind is KINDS["free"]:
-                R = link.kind.pose(link.screw, q[link.q : link.q + 7].tolist()).R
-                T[link.v : link.v + 3, link.v : link.v + 3] = R
-        return T
-
-    def transport(self, q, v):
-        """Return dT/dt v."""
-        T, out = self.turned(q), np.zeros(self.model.nv)
-        for link in self.model.links:
-            if link.kind is KINDS["free"]:
-                i = link.v
-                out[i : i + 3] = T[i : i + 3, i : i + 3] @ np.cross(v[i + 3 : i + 6], v[i : i + 3])
-        return out
-
     def state(self, rng):
         q = mb.random_configuration(self.model, rng)
         return q, rng.normal(size=self.model.nv), rng.normal(size=self.model.nv)
@@ -102,19 +83,18 @@ def near(ours, theirs, what, size=None):
 def theirs(peer, q, v, a, tau):
     """Return what MuJoCo makes of a state, in our velocities."""
     m, d = peer.peer, peer.data
-    T, transport = peer.turned(q), peer.transport(q, v)
+    T, carried = world_axes(peer.model, q), transport(peer.model, q, v)
     d.qpos[:], d.qvel[:], d.qfrc_applied[:] = q, T @ v, 0.0
     mujoco.mj_forward(m, d)
     M = np.zeros((m.nv, m.nv))
     mujoco.mj_fullM(m, d, M)
-    # dT/dt v is an acceleration that MuJoCo's coordinates have and ours have not
-    bias = T.T @ (d.qfrc_bias + M @ transport)
-    d.qacc[:] = T @ a + transport
+    bias = T.T @ (d.qfrc_bias + M @ carried)
+    d.qacc[:] = T @ a + carried
     mujoco.mj_inverse(m, d)
     torques = T.T @ d.qfrc_inverse
     d.qfrc_applied[:] = T @ tau  # T is orthogonal
     mujoco.mj_forward(m, d)
-    moved = T.T @ (d.qacc_smooth - transport)
+    moved = T.T @ (d.qacc_smooth - carried)
     return T.T @ M @ T, bias, torques, moved
 
 
@@ -169,11 +149,11 @@ def test_actuators(name):
     for _ in range(5):
         q, v, _ = peer.state(rng)
         u, act = rng.normal(size=m.nu), rng.uniform(-0.5, 0.5, size=m.na)
-        d.qpos[:], d.qvel[:], d.ctrl[:], d.act[:] = q, peer.turned(q) @ v, u, act
+        d.qpos[:], d.qvel[:], d.ctrl[:], d.act[:] = q, world_axes(peer.model, q) @ v, u, act
         mujoco.mj_forward(m, d)
         acting, rates = activate(model.actuators, act, u)
         ours = mb.actuator_torque(model, model.actuators, q, v, acting)
-        np.testing.assert_allclose(ours, peer.turned(q).T @ d.qfrc_actuator, atol=1e-10)
+        np.testing.assert_allclose(ours, world_axes(peer.model, q).T @ d.qfrc_actuator, atol=1e-10)
         np.testing.assert_allclose(rates, d.act_dot, atol=1e-12)
 
 
