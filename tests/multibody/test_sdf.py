@@ -138,8 +138,8 @@ REFUSED = {
     ),
     "nobody": (link("a") + joint("j", "a", "b"), "there is no link, joint or frame 'b'"),
     "unknown joint": (
-        link("a") + link("b") + joint("j", "a", "b", kind="gearbox"),
-        "'gearbox' is not one of",
+        link("a") + link("b") + joint("j", "a", "b", kind="spring"),
+        "'spring' is not one of",
     ),
     "no number": (link("a", "0 0 zero 0 0 0"), "pose is 'zero', which is not a finite number"),
     "five numbers": (link("a", "0 0 0 0 0"), "must be six numbers"),
@@ -151,9 +151,14 @@ REFUSED = {
         link("a") + link("b", inside=LINK.replace(">2<", ">-2<")) + joint("j", "a", "b"),
         "mass must be finite and not negative",
     ),
-    "two roots": (
-        link("a") + link("b") + link("c") + joint("j", "a", "b"),
-        "2 links are the child",
+    "a gearbox on nothing": (
+        link("a") + link("b") + joint("j", "a", "b", kind="gearbox"),
+        "<joint> has no <gearbox_reference_body>",
+    ),
+    "a plane without a normal": (
+        '<link name="a"><collision name="c"><geometry><plane><normal>0 0 0</normal>'
+        "<size>1 1</size></plane></geometry></collision></link>",
+        "the <normal> of a plane is zero",
     ),
     "a screw elsewhere": (
         link("a")

@@ -26,6 +26,10 @@ Packages: TypeAlias = (
     "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Mapping[str, Any] | None"
 )
 GEOMETRY = ("visual", "collision")
+#: Where Gazebo and its successors look for models.
+GAZEBO_PATHS = (
+    "GAZEBO_MODEL_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GZ_SIM_RESOURCE_PATH", "SDF_PATH"
+)  # fmt: skip
 #: The numbers of each shape: attributes of its element in URDF, elements inside it in SDF.
 SIZES = {
     "box": ("size",),
@@ -54,6 +58,7 @@ class RobotReader:
 
     known: Mapping[str, Known]
     texts: bool
+    sizes: Mapping[str, tuple[str, ...]] = SIZES
 
     def __init__(
         self, root: Element, path: str | os.PathLike[str], packages: Packages = None
@@ -111,13 +116,15 @@ class RobotReader:
         holder = part.find("geometry")
         shapes = [] if holder is None else list(holder)
         kind = shapes[0].tag if len(shapes) == 1 else ""
-        if kind not in (*SIZES, "mesh"):
+        if kind == "empty":
+            return
+        if kind not in (*self.sizes, "mesh"):
             self.ignore(part, f"<{part.tag}> of {body!r} without a known shape")
             return
         words = (
             self.text(shapes[0], "scale", "1 1 1")
             if kind == "mesh"
-            else " ".join(self.text(shapes[0], key) for key in SIZES[kind])
+            else " ".join(self.text(shapes[0], key) for key in self.sizes[kind])
         )
         size = [number(word, shapes[0], kind) for word in words.split()]
         shape = call_at(shapes[0], make_shape, body, part.tag, kind, size, at, file, None, color)
@@ -125,9 +132,15 @@ class RobotReader:
         if not isinstance(file, str):
             self.report.use(part.tag)
 
-    def find_mesh(self, element: Element, name: str, scheme: str) -> Path | str:
-        """Return the file of a mesh, or its name where it is not found, which is reported."""
-        file = mesh_path(name.replace(f"{scheme}://", "package://", 1), self.path, self.packages)
+    def find_mesh(
+        self, element: Element, name: str, scheme: str, path: Path | None = None
+    ) -> Path | str:
+        """Return the file of a mesh, or its name where it is not found, which is reported.
+
+        `path` is the file that names it, by default that of the robot.
+        """
+        uri = name.replace(f"{scheme}://", "package://", 1)
+        file = mesh_path(uri, path or self.path, self.packages)
         if file is None:
             hint = f"packages= says where {scheme}:// is"
             self.ignore(element, f"mesh {name!r} was not found; {hint}")
@@ -202,32 +215,38 @@ def read_inertia(read: Callable[[str], float]) -> np.ndarray:
 def mesh_path(name: str, path: Path, packages: Packages) -> Path | None:
     """Return where a mesh is: package://, file:// or relative to the file of the robot.
 
-    Packages are looked for in `packages`, in the folders above the file, and where ROS has them
-    (``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH``). A folder above the file may have another name
-    than the package has.
+    A folder above the file may have another name than the package has.
     """
-    above = path.resolve().parents
     if name.startswith("package://"):
         package, _, rest = name.removeprefix("package://").partition("/")
-        if isinstance(packages, Mapping):
-            roots = [Path(packages[package])] if package in packages else []
-        else:
-            several: Any = packages if isinstance(packages, (list, tuple)) else [packages]
-            folders = [Path(os.fspath(folder)) for folder in several if folder is not None]
-            roots = [folder / package for folder in (*folders, *above, *ros_folders())]
-            roots += [folder for folder in folders if folder.name == package]
-        roots += above
+        roots = [*package_folders(package, path, packages), *path.resolve().parents]
         candidates = [root / rest for root in roots]
     else:
         candidates = [path.parent / name.removeprefix("file://")]
     return next((file for file in candidates if is_file(file)), None)
 
 
+def package_folders(package: str, path: Path, packages: Packages) -> list[Path]:
+    """Return what may be the folder of a package that a file names.
+
+    Packages are looked for in `packages`, in the folders above the file, and where ROS
+    (``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH``) and Gazebo have them.
+    """
+    if isinstance(packages, Mapping):
+        return [Path(packages[package])] if package in packages else []
+    several: Any = packages if isinstance(packages, (list, tuple)) else [packages]
+    folders = [Path(os.fspath(folder)) for folder in several if folder is not None]
+    above = path.resolve().parents
+    roots = [folder / package for folder in (*folders, *above, *ros_folders())]
+    return roots + [folder for folder in folders if folder.name == package]
+
+
 def ros_folders() -> list[Path]:
-    """Return the folders in which ROS looks for packages."""
+    """Return the folders in which ROS looks for packages, and Gazebo for models."""
     first = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
     second = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    return [Path(f) for f in first if f] + [Path(f, "share") for f in second if f]
+    gazebo = [f for key in GAZEBO_PATHS for f in os.environ.get(key, "").split(os.pathsep)]
+    return [Path(f) for f in (*first, *gazebo) if f] + [Path(f, "share") for f in second if f]
 
 
 def is_file(path: Path) -> bool:

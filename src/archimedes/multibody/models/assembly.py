@@ -12,10 +12,11 @@ from archimedes.checks import as_array, check_choice, concrete
 from archimedes.multibody.models.builder_parts import Body, Joint, inertia_fault
 from archimedes.multibody.models.model import LIMITS, PER_VELOCITY, Frame, Link, Model
 from archimedes.multibody.parts.joints import KINDS, Screw
-from archimedes.multibody.parts.ranges import known_zero
+from archimedes.multibody.parts.ranges import known_zero, read_only
 from archimedes.multibody.parts.tendons import USUAL, Tendons
 from archimedes.multibody.systems.dynamics import Keyframe
 from archimedes.portable_numpy import matmul
+from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
 from archimedes.spatial.axis_rotations import round_rotation
 from archimedes.spatial.components import matvec, skew
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
@@ -90,16 +91,25 @@ class _Assembly:
         loose, name = self.builder.unattached(), self.builder.name
         if not self.builder.bodies:
             raise ValueError(f"{name!r} has no bodies: add_body adds one")
-        if len(loose) > 1:
+        if len(loose) > 1 and not {*loose} <= {*self.builder.root_poses}:
             raise ValueError(f"{name!r} has {len(loose)} roots, {loose}: attach all but one")
         check_choice(base, "base", ("fixed", "floating"))
         if base == "floating" and not loose:
             remedy = 'attach its base with kind="free" instead'
             raise ValueError(f"{name!r} cannot float: all is attached to the world; {remedy}")
-        if base == "floating" and ROOT_JOINT in self.builder.joints:
-            raise ValueError(f"{name!r}: {ROOT_JOINT!r} joins a floating base; rename your joint")
-        kind = KINDS["free" if base == "floating" else "fixed"]
-        return [Joint(ROOT_JOINT, kind, None, body, IDENTITY, Screw()) for body in loose]
+        joints = []
+        for body in loose:
+            title = ROOT_JOINT if len(loose) == 1 else f"{body}::{ROOT_JOINT}"
+            if base == "floating" and title in self.builder.joints:
+                raise ValueError(f"{name!r}: {title!r} joins a floating base; rename your joint")
+            at = self.builder.root_poses.get(body, IDENTITY)
+            if base == "fixed":
+                joints.append(Joint(title, KINDS["fixed"], None, body, at, Screw()))
+                continue
+            rest = np.concatenate([at.p, dcm_to_quaternion(np.asarray(at.R).T)])
+            values = {} if is_identity(at) else {"rest": read_only(rest)}
+            joints.append(Joint(title, KINDS["free"], None, body, IDENTITY, Screw(), None, values))
+        return joints
 
     def carry(self, joint: Joint, link: int, pose: Pose) -> tuple[int, Pose]:
         """Add the links of a joint; return the link of its child and the child's pose in it."""

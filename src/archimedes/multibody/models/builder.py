@@ -70,6 +70,8 @@ class Builder:
         self.gravity: Any = GRAVITY
         #: How `build` holds what is attached to nothing, unless told: "fixed" or "floating".
         self.base = "fixed"
+        #: Poses in the world of what is attached to nothing. These alone may be several.
+        self.root_poses: dict[str, Pose] = {}
         self.report = Report()
         self.geometry: tuple[Shape, ...] = ()
         self.tendons: dict[str, Tendon] = {}

@@ -62,8 +62,9 @@ def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at
         builder.frames[prefix + name] = (owner(on), at @ pose if on is None else pose)
     for base in other.unattached():
         name = free_name(f"{carrier or 'world'}_{prefix}{base}", builder.joints)
+        there = at @ other.root_poses[base] if base in other.root_poses else at
         builder.attach(
-            prefix + base, carrier, joint=name, kind="fixed", rotation=at.R, position=at.p
+            prefix + base, carrier, joint=name, kind="fixed", rotation=there.R, position=there.p
         )
     builder.closures += map(rename, other.closures)
     builder.geometry += tuple(map(place, other.geometry))
