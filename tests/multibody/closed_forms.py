@@ -413,6 +413,48 @@ def falling_chain(_):
     return (energies[1] - energies[0]) / (np.sum(model.masses) * G * LINKS * LINK / 2)
 
 
+# ---- stacks --------------------------------------------------------------------------------------
+
+SIDE, DROP, SETTLED = 0.5, 1e-3, 0.3
+
+
+@cache
+def stack_kernel(masses):
+    """Return heights (n,) and the deepest overlap of cubes on each other, as a function of h."""
+    n = len(masses)
+    b = mb.Builder("stack")
+    for k, mass in enumerate(masses):
+        b.add_body(f"cube{k}", mass=mass, inertia=[mass * SIDE**2 / 6] * 3)
+        b.attach(f"cube{k}", joint=f"cube{k}", kind="free")
+    model, cubes = b.build(), [mb.box(f"cube{k}", [SIDE] * 3) for k in range(n)]
+    pairs = [mb.Pair(upper, lower) for lower, upper in itertools.pairwise(cubes)]
+    start = mb.neutral(model).reshape(n, 7)
+    start[:, 2] = at_rest(n) + DROP * np.arange(1, n + 1)
+
+    def settle(h, count):
+        def step(state):
+            k, x, deepest = state
+            x = mb.contact_step(model, x, h, cubes[:1], mb.Ground(), pairs=pairs)
+            below = np.concatenate([[-0.5 * SIDE], x.q[2:-7:7]])
+            return k + 1, x, np.maximum(deepest, np.max(below + SIDE - x.q[2::7]))
+
+        state = (0 * count, mb.rest_state(model, start.ravel()), 0.0 * h)
+        _, x, deepest = arc.while_loop(lambda state: state[0] < count, step, state)
+        return x.q[2::7], deepest
+
+    return arc.compile(settle)
+
+
+def at_rest(n):
+    """Return the heights (n,) of cubes on each other."""
+    return SIDE * (np.arange(n) + 0.5)
+
+
+def settled_stack(masses, step):
+    """Return the heights (n,) of cubes dropped on each other, and how deep they overlapped."""
+    return stack_kernel(masses)(np.float64(step), round(SETTLED / step))
+
+
 # ---- all rows ------------------------------------------------------------------------------------
 
 MEIJAARD = "Meijaard et al. 2007"
@@ -499,6 +541,20 @@ FORMS = [
          "those before it, turned round", 1e-3),
     Form("chain of 50 links", "gain of energy in 2 s of falling", 0.0, falling_chain, 1e-8,
          "conservation"),
+    *(
+        row
+        for case, masses in (
+            ("stack of 20", (1.0,) * 20),
+            ("1000 kg on 4 x 1 kg", (1.0,) * 4 + (1000.0,)),
+        )
+        for row in (
+            Form(case, "heights after it fell by 1 mm each, m", at_rest(len(masses)),
+                 lambda h, masses=masses: settled_stack(masses, h)[0], 1e-9, "side (k + 1/2)",
+                 2e-3),
+            Form(case, "deepest overlap until then, m", 0.0,
+                 lambda h, masses=masses: settled_stack(masses, h)[1], 1e-6, "none", 2e-3),
+        )
+    ),
 ]  # fmt: skip
 
 
