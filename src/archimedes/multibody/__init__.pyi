@@ -91,7 +91,13 @@ from archimedes.multibody.systems.dynamics import with_rotors as with_rotors
 from archimedes.multibody.systems.sensors import encoder as encoder
 from archimedes.multibody.systems.sensors import imu as imu
 from archimedes.multibody.systems.sensors import joint_wrench as joint_wrench
+from archimedes.multibody.tasks.control_tasks import Task as Task
+from archimedes.multibody.tasks.control_tasks import center_of_mass_task as center_of_mass_task
+from archimedes.multibody.tasks.control_tasks import frame_task as frame_task
+from archimedes.multibody.tasks.control_tasks import posture_task as posture_task
 from archimedes.multibody.tasks.inverse_kinematics import KinematicsResult as KinematicsResult
 from archimedes.multibody.tasks.inverse_kinematics import (
     inverse_kinematics as inverse_kinematics,
 )
+from archimedes.multibody.tasks.whole_body import ControlResult as ControlResult
+from archimedes.multibody.tasks.whole_body import whole_body_control as whole_body_control
