@@ -31,7 +31,7 @@ from archimedes.multibody.systems.dynamics import find_stateful
 
 from .mujoco_peer import mujoco, transport, world_axes
 
-__all__ = ["Row", "compare", "motion_difference", "unforced_difference"]
+__all__ = ["Row", "compare", "forced_difference", "motion_difference", "unforced_difference"]
 
 STATES = 8
 #: Relative error of accelerations; it grows with the condition of the mass matrix beyond 1e6.
@@ -96,6 +96,32 @@ def unforced_difference(model, m, states=STATES):
         mujoco.mj_fullM(m, d, M)
         size = np.abs(theirs).max() * max(1.0, np.linalg.cond(M) / CONDITION)
         most = max(most, np.abs(ours[k] - theirs).max() / max(size, 1e-9))
+    return most
+
+
+def forced_difference(reader, model, m, states=4):
+    """Return by how much accelerations differ, with all but contact, near the file's start."""
+    m, flags = copy.deepcopy(m), mujoco.mjtDisableBit
+    options = m.opt
+    options.disableflags |= flags.mjDSBL_CONTACT
+    options.tolerance, options.iterations, options.noslip_iterations = 0.0, 200, 0
+    options.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    d, rng, most = mujoco.MjData(m), np.random.default_rng(0), 0.0
+    for _ in range(states):
+        q = mb.integrate(model, np.array(m.qpos0), 0.05 * rng.normal(size=m.nv))
+        v = rng.normal(size=m.nv)
+        T = world_axes(model, q)
+        d.qpos[:], d.qvel[:], d.ctrl[:] = q, T @ v, rng.normal(size=m.nu)
+        d.act[:] = 0.1 * rng.normal(size=m.na)
+        mujoco.mj_forward(m, d)
+        theirs = T.T @ (d.qacc - transport(model, q, v))
+        x = mb.State(q, v)
+        if find_stateful(model.actuators):
+            held = d.act[reader.activations]
+            x = mb.driven_state(model, model.actuators, q, held).replace(v=v)
+        acting = {"actuators": model.actuators, "closures": model.closures}
+        ours = mb.soft_dynamics(model, 0.0, x, d.ctrl[reader.commands], **acting).v
+        most = max(most, np.abs(ours - theirs).max() / np.abs(theirs).max())
     return most
 
 
@@ -164,7 +190,8 @@ def motion_here(model, m, start, commands):
         x = mb.driven_state(model, model.actuators, start.q, start.activations).replace(v=v)
 
     def rates(t, x):
-        return mb.soft_dynamics(model, t, x, u, actuators=model.actuators)
+        acting = {"actuators": model.actuators, "closures": model.closures}
+        return mb.soft_dynamics(model, t, x, u, **acting)
 
     return arc.solve_ode(
         rates, (0.0, times[-1]), x, t_eval=[0.0, *times], rtol=1e-8, atol=1e-9, max_steps=400_000

@@ -5,14 +5,23 @@ from __future__ import annotations
 import pytest
 
 from archimedes import multibody as mb
+from archimedes.multibody.files.mjcf import MjcfReader, compile_mjcf
 
 from .mjcf_models import MODELS, write_model
-from .robot_files import ROUNDING, WITHIN, compare, mjcf_files, summarize
+from .mujoco_peer import mujoco
+from .robot_files import ROUNDING, WITHIN, compare, forced_difference, mjcf_files, summarize
 
 #: Elements that the report names as ignored or approximated, and what they change.
 OTHER_ACCELERATIONS = {
     "free with armature, springs", "polynomial springs", "damping and armature of actuators",
-    "armature of a tendon", "boxes in a fluid", "ellipsoids in a fluid",
+    "armature of a tendon",
+}  # fmt: skip
+
+
+#: Elements that are reported, and change what acts.
+OTHER_FORCES = OTHER_ACCELERATIONS | {
+    "delay", "general actuators", "limits of what actuators give",
+    "limits of what actuators give a tendon",
 }  # fmt: skip
 
 
@@ -25,8 +34,18 @@ def test_a_model_loads_and_accelerates_as_in_mujoco(name, tmp_path):
         assert report.ignored or report.approximated
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in OTHER_FORCES])
+def test_a_model_with_all_forces_accelerates_as_in_mujoco(name, tmp_path):
+    """Limits, friction, equality and actuators, at states that violate and exceed them."""
+    m, lost = compile_mjcf(mujoco, str(write_model(name, tmp_path)))
+    reader = MjcfReader(mujoco, m, name, lost)
+    assert forced_difference(reader, reader.read().build(physical=False), m) < WITHIN
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["hinge", "limits", "servos", "muscle of a tendon", "thrust"])
+@pytest.mark.parametrize(
+    "name", ["hinge", "limits", "servos", "muscle of a tendon", "thrust", "a loop with impedances"]
+)
 def test_a_model_moves_as_in_mujoco(name, tmp_path):
     row = compare(write_model(name, tmp_path), largest=100)
     assert row.motion <= max(row.halving, ROUNDING), row

@@ -65,6 +65,10 @@ from archimedes.multibody.parts.actuators import Muscle as Muscle
 from archimedes.multibody.parts.actuators import Servo as Servo
 from archimedes.multibody.parts.closures import Closure as Closure
 from archimedes.multibody.parts.closures import Coupling as Coupling
+from archimedes.multibody.parts.closures import Softness as Softness
+from archimedes.multibody.parts.fluid import Fluid as Fluid
+from archimedes.multibody.parts.fluid import FluidBox as FluidBox
+from archimedes.multibody.parts.fluid import FluidEllipsoid as FluidEllipsoid
 from archimedes.multibody.parts.geometry import Shape as Shape
 from archimedes.multibody.parts.geometry import Surface as Surface
 from archimedes.multibody.parts.geometry import inertia_of_shapes as inertia_of_shapes

@@ -202,7 +202,8 @@ class HeldRows(NamedTuple):
 
     They may go on by low (n,) to high (n,), against forces up to `friction` (n,). Each row is
     scaled by the root of an inertia, so that rows of joints that turn and slide are of one kind,
-    m/s times the root of kg. `frequency` and `damping` (n,) are those of their stops.
+    m/s times the root of kg. `frequency` and `damping` (n,) are those of their stops, `impedance`
+    (n, 5) and `creep` (n, 7) what `soft_dynamics` takes of limits and of friction.
     """
 
     J: Any
@@ -212,6 +213,8 @@ class HeldRows(NamedTuple):
     scale: Any
     frequency: Any
     damping: Any
+    impedance: Any
+    creep: Any
 
 
 def free_velocities(model: Model) -> np.ndarray:
@@ -245,23 +248,29 @@ def held_rows(model: Model, q: Vector, limits: bool) -> HeldRows | None:
             low = np.maximum(scale[j] * (model.lower[i] - q[i]), -FAR)
             high = np.minimum(scale[j] * (model.upper[i] - q[i]), FAR)
         dry = model.friction[j] / scale[j] if rough[j] else 0.0
-        stop = model.limit_frequency[j], model.limit_damping[j]
+        stop = stop_of(model, j)
         rows.append((scale[j] * np.eye(model.nv)[j], low, high, dry, scale[j], *stop))
     for link in balls:
         angle, axis = ball_angle(link, q)
         size = scale[link.v]
         high = np.minimum(size * (model.angle_limits[link.v] - angle), FAR)
         row = size * matmul(axis, np.eye(model.nv)[link.v_slice])
-        stop = model.limit_frequency[link.v], model.limit_damping[link.v]
+        stop = stop_of(model, link.v)
         rows.append((row, -FAR, high, 0.0, size, *stop))
     for k in tendons:
         own, length = model.tendons, one_tendon(model, k, q)
         size = np.sqrt(tendon_inertias(model)[k])
         low = np.maximum(size * (own.lower[k] - length.value), -FAR) if limits else -FAR
         high = np.minimum(size * (own.upper[k] - length.value), FAR) if limits else FAR
-        stop = own.limit_frequency[k], own.limit_damping[k]
+        stop = stop_of(own, k)
         rows.append((size * length.arms, low, high, own.friction[k] / size, size, *stop))
     return HeldRows(*(np.stack([np.asarray(x) * 1.0 for x in part]) for part in zip(*rows)))
+
+
+def stop_of(owner: Any, k: int) -> tuple[Any, ...]:
+    """Return the numbers of the k-th stop of a model or of tendons, and of its friction."""
+    own = owner.limit_impedance[k], owner.friction_softness[k]
+    return owner.limit_frequency[k], owner.limit_damping[k], *own
 
 
 def ball_angle(link: Link, q: Vector) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""What joints do by themselves: damping, friction, springs, and tendons along several of them.
+"""What joints do by themselves: damping, friction, springs, tendons, and the fluid around.
 
 Legend: d damping, f Coulomb friction, k stiffness, each (nv,); the displacement of a spring is the
 velocity that leads from rest to q, so that springs of turning joints have no seam. Friction is
@@ -13,7 +13,7 @@ import numpy as np
 
 from archimedes.function import jac
 from archimedes.multibody.algorithms.configurations import difference, integrate
-from archimedes.multibody.algorithms.kinematics import world_pose
+from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
 from archimedes.multibody.algorithms.lengths import (
     point_arms,
     tendon_jacobian,
@@ -23,7 +23,7 @@ from archimedes.multibody.algorithms.lengths import (
 from archimedes.multibody.algorithms.links import check_coordinates
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.portable_numpy import matmul
-from archimedes.spatial.components import matvec
+from archimedes.spatial.components import cross, matvec, transpose
 from archimedes.tree import replace
 from archimedes.typing import ArrayLike, Matrix, Vector
 
@@ -37,7 +37,7 @@ FRICTION_SPEED = 1e-3
 
 
 def passive_torque(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
-    """Return the torques of damping, friction and springs.
+    """Return the torques of damping, friction, springs, tendons and the fluid around.
 
     Parameters
     ----------
@@ -79,6 +79,8 @@ def passive_torque(model: Model, q: ArrayLike, v: ArrayLike) -> Vector:
             total = total + tendon_friction(model, q, v)
     if model.compensation is not None:
         total = total + carried_torque(model, check_coordinates(model, q, "q"))
+    if model.fluid is not None:
+        total = total + fluid_torque(model, check_coordinates(model, q, "q"), v)
     return total
 
 
@@ -113,6 +115,24 @@ def carried_torque(model: Model, q: Vector) -> Vector:
     return total
 
 
+def fluid_torque(model: Model, q: Vector, v: Vector) -> Vector:
+    """Return the torques (..., nv) of the fluid around."""
+    total: Any = 0.0 * v
+    fluid = model.fluid
+    for shape in fluid.shapes:
+        J = frame_jacobian(model, q, shape.frame)
+        twist = matmul(J, v[..., None])[..., 0]
+        linear, angular = twist[..., :3], twist[..., 3:]
+        back, at = transpose(shape.rotation), world_pose(model, q, shape.frame)
+        wind = matvec(transpose(at.R), fluid.wind)
+        through = matvec(back, linear + cross(angular, shape.position) - wind)
+        wrench = shape.wrench(fluid.density, fluid.viscosity, through, matvec(back, angular))
+        force, torque = (matvec(shape.rotation, x) for x in wrench)
+        both = np.concatenate([force, torque + cross(shape.position, force)], axis=-1)
+        total = total + matmul(both[..., None, :], J)[..., 0, :]
+    return total
+
+
 def passive_derivatives(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return the derivatives (nv, nv) of `passive_torque` in the tangent space of q, and in v."""
     v = check_coordinates(model, v, "v")
@@ -124,10 +144,9 @@ def passive_derivatives(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Matri
     if not known_zero(model.stiffness):
         apart = difference(model, model.rest, q)
         by_q = -model.stiffness[:, None] * difference_slope(model, apart)
-    bent = model.compensation is not None or (
-        model.tendons is not None
-        and (model.tendons.through_space or not known_zero(model.tendons.friction))
-    )
+    bent = model.compensation is not None or model.fluid is not None
+    if model.tendons is not None:
+        bent = bent or model.tendons.through_space or not known_zero(model.tendons.friction)
     if bent:  # by the rules of derivatives: what the rest does is left out
         check_single_row(q)
         rest = replace(model, **{key: 0.0 * getattr(model, key) for key in SIMPLE})
@@ -153,7 +172,7 @@ SIMPLE = ("damping", "friction", "stiffness")
 def check_single_row(q: ArrayLike) -> None:
     """Raise if configurations have leading axes."""
     if np.ndim(q) > 1:
-        what = "derivatives of tendons along paths, their friction, and compensation of gravity"
+        what = "derivatives of tendons along paths, their friction, carried weights and fluids"
         raise ValueError(f"{what} take one configuration (nq,); use arc.vmap for many")
 
 

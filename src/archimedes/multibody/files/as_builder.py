@@ -159,9 +159,9 @@ class _Disassembly:
                 arms = {j: float(a) for j, a in zip(t.joints, np.array(t.arms[k])) if a != 0.0}
                 numbers = float(t.stiffness[k]), float(t.damping[k])
                 values = {
-                    key: float(getattr(t, key)[k])
+                    key: getattr(t, key)[k]
                     for key, usual in USUAL.items()
-                    if getattr(t, key)[k] != usual
+                    if np.any(getattr(t, key)[k] != usual)
                 }
                 rest = np.array(t.rest[k])
                 b.tendons[name] = Tendon(arms, *numbers, rest, t.paths[k], values)
@@ -170,5 +170,5 @@ class _Disassembly:
             b.keyframes[name] = {
                 joint: (key.q[m.q_slice(joint)], key.v[m.v_slice(joint)]) for joint in m.joint_names
             } | {"": (key.activations, key.commands)}
-        b.actuators, b.closures = [*m.actuators], [*m.closures]
+        b.actuators, b.closures, b.fluid = [*m.actuators], [*m.closures], m.fluid
         b.geometry = m.geometry

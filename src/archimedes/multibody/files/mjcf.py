@@ -22,6 +22,7 @@ Source: MuJoCo documentation, "XML Reference", equality; ``mjModel.eq_data``.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -35,10 +36,11 @@ from archimedes.multibody.files.xml_text import AGREES, unbounded
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_edits import free_name
 from archimedes.multibody.parts.actuators import Drive, Lagged, Muscle
-from archimedes.multibody.parts.closures import Closure, Coupling
+from archimedes.multibody.parts.closures import Closure, Coupling, Softness
+from archimedes.multibody.parts.fluid import Fluid, FluidBox, FluidEllipsoid
 from archimedes.multibody.parts.geometry import Surface, make_shape
 from archimedes.multibody.parts.joints import KINDS, Free
-from archimedes.multibody.parts.tendons import Pulley, Wrap
+from archimedes.multibody.parts.tendons import FRICTION_SOFTNESS, Pulley, Wrap
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 from archimedes.tree import replace
@@ -107,6 +109,8 @@ NUMBERS = {
     "actuator_armature": "armature of actuator",
     "actuator_delay": "the delay of actuator",
 }
+#: Coefficients of an ellipsoid in a fluid, in MuJoCo's order.
+COEFFICIENTS = ("blunt_drag", "slender_drag", "angular_drag", "kutta_lift", "magnus_lift")
 #: The least that MuJoCo divides by.
 MJMINVAL = 1e-15
 #: A custom text of this name says that user data are what `multibody.save` has written.
@@ -235,6 +239,7 @@ class MjcfReader:
         for k in range(m.nsite):
             self.add_site(k)
         self.add_shapes()
+        self.add_fluid()
         self.add_tendons()
         for k in range(len(self.actuators)):
             self.add_actuator(k)
@@ -326,6 +331,9 @@ class MjcfReader:
             "stiffness": float(m.jnt_stiffness[j]),
             "rest": np.array(m.qpos_spring[q0 : q0 + kind.nq]),
         }
+        creep = softness_row(m.dof_solref[v0], m.dof_solimp[v0])
+        if np.any(creep != FRICTION_SOFTNESS):
+            values["friction_softness"] = creep
         for key, flag in SWITCHED.items():
             if self.is_off(flag):
                 values[key] = 0.0 * values[key]
@@ -346,6 +354,7 @@ class MjcfReader:
                 values["angle_limit"] = float(narrowed[1])
             frequency, damping = stop_of(m.jnt_solref[j])
             values["limit_frequency"], values["limit_damping"] = frequency, damping
+            values["limit_impedance"] = np.array(m.jnt_solimp[j])
             self.report.use("limit")
         if kind.nq == 1 and m.jnt_actfrclimited[j]:
             values["effort_limit"] = float(np.abs(m.jnt_actfrcrange[j]).max())
@@ -440,6 +449,43 @@ class MjcfReader:
             )
         return surfaces[mesh]
 
+    def add_fluid(self) -> None:
+        """Add the fluid around: it acts on boxes of the bodies' inertia, or on ellipsoids."""
+        m = self.m
+        if not (m.opt.density > 0.0 or m.opt.viscosity > 0.0):
+            return
+        shapes: list[FluidBox | FluidEllipsoid] = []
+        for k in range(1, m.nbody):
+            if m.body_weldid[k] == 0 or m.body_mass[k] < MJMINVAL:
+                continue
+            own = range(m.body_geomadr[k], m.body_geomadr[k] + m.body_geomnum[k])
+            round_ones = [geom for geom in own if m.geom_fluid[geom][0] > 0.0]
+            shapes += [self.fluid_ellipsoid(geom) for geom in round_ones] or [self.fluid_box(k)]
+        density, viscosity = float(m.opt.density), float(m.opt.viscosity)
+        self.builder.fluid = Fluid(density, viscosity, np.array(m.opt.wind), tuple(shapes))
+
+    def fluid_box(self, k: int) -> FluidBox:
+        """Return the box that has mass and inertia of a body."""
+        m = self.m
+        inertia = np.array(m.body_inertia[k])
+        sides = np.sqrt(6.0 * np.maximum(inertia.sum() - 2.0 * inertia, MJMINVAL) / m.body_mass[k])
+        R = rotation_of(m.body_iquat[k])
+        return FluidBox(self.bodies[k], sides, R, np.array(m.body_ipos[k]))
+
+    def fluid_ellipsoid(self, k: int) -> FluidEllipsoid:
+        """Return the ellipsoid of a geom."""
+        m, size = self.m, np.array(self.m.geom_size[k])
+        kind = SHAPES.get(m.geom_type[k], ("", None))[0]
+        if kind == "sphere":
+            size[1:] = size[0]
+        elif kind in ("capsule", "cylinder"):
+            size = np.array([size[0], size[0], size[1] + size[0] * (kind == "capsule")])
+        numbers = np.array(m.geom_fluid[k])
+        R, p = rotation_of(m.geom_quat[k]), np.array(m.geom_pos[k])
+        coefficients: dict[str, Any] = dict(zip(COEFFICIENTS, numbers[1:6].tolist(), strict=True))
+        coefficients |= {"added_mass": numbers[6:9], "added_inertia": numbers[9:12]}
+        return FluidEllipsoid(self.bodies[m.geom_bodyid[k]], size, R, p, **coefficients)
+
     def add_tendons(self) -> None:
         """Add tendons along joints and along paths through space."""
         m = self.m
@@ -449,18 +495,21 @@ class MjcfReader:
             if arms is None and path is None:
                 self.ignore(f"tendon {name!r} along a joint of several coordinates")
                 continue
-            values = {
+            values: dict[str, Any] = {
                 key: 0.0 if self.is_off(SWITCHED[key]) else float(getattr(m, f"tendon_{key}")[k])
                 for key in ("stiffness", "damping")
             }
             if not self.is_off("FRICTIONLOSS"):
                 values["friction"] = float(m.tendon_frictionloss[k])
+                own = m.tendon_solref_fri[k], m.tendon_solimp_fri[k]
+                values["friction_softness"] = softness_row(*own)
             if m.tendon_limited[k] and not self.is_off("LIMIT"):
                 margin = float(m.tendon_margin[k])
                 values["lower"] = float(m.tendon_range[k][0]) + margin
                 values["upper"] = float(m.tendon_range[k][1]) - margin
                 frequency, damping = stop_of(m.tendon_solref_lim[k])
                 values["limit_frequency"], values["limit_damping"] = frequency, damping
+                values["limit_impedance"] = np.array(m.tendon_solimp_lim[k])
                 self.report.use("limit")
             rest = np.array(m.tendon_lengthspring[k])
             self.builder.add_tendon(name, arms, path=path, rest=rest, **values)
@@ -692,11 +741,33 @@ class MjcfReader:
             if closure is None:
                 self.ignore(where)
                 continue
-            self.builder.closures.append(closure)
+            soft = dataclasses.replace(closure, softness=self.softness(k))
+            self.builder.closures.append(soft)
             self.report.use("equality")
             self.approximate(
-                f"{where}, soft in MuJoCo, is exact, in constrained_dynamics with model.closures"
+                f"{where}, soft in MuJoCo, is exact, in constrained_dynamics with model.closures, "
+                "and soft in soft_dynamics with them"
             )
+
+    def softness(self, k: int) -> Softness:
+        """Return how soft an equality is."""
+        m = self.m
+        sides = [int(m.eq_obj1id[k]), int(m.eq_obj2id[k])]
+        frequency, damping = stop_of(m.eq_solref[k])
+        kind = m.eq_type[k]
+        if kind in (CONNECT, WELD):
+            on_site = m.eq_objtype[k] == SITE
+            bodies = [int(m.site_bodyid[n]) if on_site else n for n in sides]
+            both = np.sum([m.body_invweight0[n] for n in bodies], axis=0)
+        elif kind == COUPLED:
+            both = [sum(m.dof_invweight0[m.jnt_dofadr[n]] for n in sides if n >= 0), 0.0]
+        else:
+            both = [sum(m.tendon_invweight0[n] for n in sides if n >= 0), 0.0]
+        turning = float(m.eq_data[k][10]) if kind == WELD else 1.0
+        # The last digits are MuJoCo's rounding, which differs between equal models.
+        mobility = float(f"{both[0]:.12g}"), float(f"{both[1]:.12g}")
+        impedance = tuple(m.eq_solimp[k].tolist())
+        return Softness(frequency, damping, impedance, turning, mobility)
 
     def equality(self, k: int) -> Closure | Coupling | None:
         """Return the closure of one equality, or None if there is no counterpart here."""
@@ -754,8 +825,6 @@ class MjcfReader:
             marks = int(count == "ntext" and self.marked)
             if number := int(getattr(m, count, 0)) - marks:
                 self.ignore(f"{number} {what}")
-        if m.opt.density or m.opt.viscosity:
-            self.ignore("forces of the fluid around")
         for j, name in enumerate(self.joints):
             self.report_joint(j, f"joint {name!r}")
         colliding = (m.geom_contype != 0) | (m.geom_conaffinity != 0)
@@ -781,12 +850,6 @@ class MjcfReader:
             self.ignore(f"{where}: its limits, which the file switches off")
         elif m.jnt_limited[j] and m.jnt_margin[j]:
             self.approximate(f"{where}: its limits are narrower by their margin")
-        usual = list(USUAL["solimp"])
-        if m.jnt_limited[j] and m.jnt_solimp[j].tolist() != usual:
-            self.approximate(f"{where}: solimplimit; soft_dynamics takes one impedance for all")
-        own = m.dof_solref[m.jnt_dofadr[j]].tolist(), m.dof_solimp[m.jnt_dofadr[j]].tolist()
-        if m.dof_frictionloss[m.jnt_dofadr[j]] and own != (list(USUAL["solref"]), usual):
-            self.approximate(f"{where}: solreffriction or solimpfriction")
         if m.jnt_actfrclimited[j]:
             low, high = m.jnt_actfrcrange[j]
             larger = "" if low == -high else ", of the larger one"
@@ -838,6 +901,11 @@ def stop_of(solref: Vector) -> tuple[float, float]:
         return 1.0 / (first * max(second, MJMINVAL)), second
     frequency = max(-first, MJMINVAL) ** 0.5
     return frequency, -0.5 * second / frequency
+
+
+def softness_row(solref: Vector, solimp: Vector) -> Vector:
+    """Return frequency, damping ratio and impedance (7,) of dry friction."""
+    return np.array([*stop_of(solref), *solimp.tolist()])
 
 
 def label(row: Any, what: str) -> str:

@@ -46,11 +46,11 @@ from archimedes.multibody.models.assembly import ROOT_JOINT, is_identity
 from archimedes.multibody.models.builder import WORLD, Builder
 from archimedes.multibody.models.builder_parts import Body, Joint, Report
 from archimedes.multibody.parts.actuators import Drive, Lagged, Motor, Muscle, Servo
-from archimedes.multibody.parts.closures import Closure, Coupling
+from archimedes.multibody.parts.closures import IMPEDANCE, Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import KINDS, Screw
 from archimedes.multibody.parts.ranges import known_numbers
-from archimedes.multibody.parts.tendons import Pulley, Wrap, frames_of
+from archimedes.multibody.parts.tendons import FRICTION_SOFTNESS, Pulley, Wrap, frames_of
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 
@@ -106,6 +106,8 @@ class MjcfWriter:
         self.add_tendons()
         self.add_actuators()
         self.add_keyframes()
+        if builder.fluid is not None:
+            self.lose("forces of the fluid around")
         if self.exact:
             element(self.custom, "text", name=MARK, data="1")
         for section in list(self.root):
@@ -334,8 +336,12 @@ class MjcfWriter:
         elif np.isfinite(limits).any():
             texts |= {"limited": "true", "range": text_of(bounded(limits))}
             texts |= self.stop(values, joint)
-        elif {"limit_frequency", "limit_damping"} & {*values}:
+        elif {"limit_frequency", "limit_damping", "limit_impedance"} & {*values}:
             self.lose(f"joint {joint.name!r}: stops without limits")
+        creep = np.array(values.get("friction_softness", FRICTION_SOFTNESS)).reshape(-1, 7)
+        if np.any(creep != creep[0]):
+            self.lose(f"joint {joint.name!r}: friction_softness that differs between velocities")
+        texts |= softness_texts("friction", creep[0][:2], creep[0][2:])
         effort = float(self.single(values, "effort_limit", joint, np.inf))
         if np.isfinite(effort):
             self.add_effort_limit(texts, effort, joint)
@@ -350,14 +356,10 @@ class MjcfWriter:
         """Return the reference of the solver at the limits of a joint, if it is not the usual."""
         frequency = float(self.single(values, "limit_frequency", joint, 50.0))
         damping = float(self.single(values, "limit_damping", joint, 1.0))
-        if (frequency, damping) == stop_of(np.array(USUAL["solref"])):
-            return {}
-        soft = -frequency * frequency, -2.0 * frequency * damping
-        near = 1.0 / max(frequency * damping, LEAST)
-        stiff = [(t, damping) for t in (round(near, 12), *neighbours(near, 3)) if t and damping]
-        every = [*stiff, soft]
-        right = (one for one in every if stop_of(np.array(one)) == (frequency, damping))
-        return {"solreflimit": text_of(next(right, soft))}
+        rows = np.array(values.get("limit_impedance", IMPEDANCE)).reshape(-1, 5)
+        if np.any(rows != rows[0]):
+            self.lose(f"joint {joint.name!r}: limit_impedance that differs between coordinates")
+        return softness_texts("limit", (frequency, damping), rows[0])
 
     def add_effort_limit(self, texts: dict[str, str], effort: float, joint: Joint) -> None:
         """Add the largest torque of a joint."""
@@ -453,7 +455,8 @@ class MjcfWriter:
                 self.lose(f"closure {k}, a coupling of {listed('length', sorted(held.names))}")
                 return
             line = text_of([held.offset, *poly])
-            element(equality, "joint", joint1=one, joint2=held.follows, polycoef=line)
+            more = equality_texts(held)
+            element(equality, "joint", joint1=one, joint2=held.follows, polycoef=line, **more)
             return
         if len(others) > 1:
             self.lose(f"closure {k}, which couples {len(held.arms)} joints; MJCF couples two")
@@ -463,7 +466,8 @@ class MjcfWriter:
         slope = -others[0][1] / arm if others else 0.0
         line = text_of([held.offset / arm, slope, 0.0, 0.0, 0.0])
         other = others[0][0] if others else None
-        element(equality, "joint", joint1=one, joint2=other, polycoef=line)
+        more = equality_texts(held)
+        element(equality, "joint", joint1=one, joint2=other, polycoef=line, **more)
 
     def add_closure(self, equality: ElementTree.Element, held: Closure, k: int) -> None:
         """Add a <connect> or a <weld> of two frames."""
@@ -473,7 +477,10 @@ class MjcfWriter:
             what = held.kind if held.kind not in tags else f"{held.first!r} or {held.second!r}"
             self.lose(f"closure {k}: MJCF holds frames by points, or all of them, not {what}")
             return
-        element(equality, tags[held.kind], site1=sites[0], site2=sites[1])
+        more = equality_texts(held)
+        if held.kind == "fixed" and held.softness.turning != 1.0:
+            more["torquescale"] = text_of(held.softness.turning)
+        element(equality, tags[held.kind], site1=sites[0], site2=sites[1], **more)
 
     def site(self, name: str) -> str | None:
         """Return the name of a frame that is a site, None if it is none."""
@@ -489,11 +496,14 @@ class MjcfWriter:
             numbers = {"stiffness": each.stiffness, "damping": each.damping, "springlength": rest}
             numbers["frictionloss"] = each.values.get("friction", 0.0)
             texts = {key: text_of(x) for key, x in numbers.items()}
+            creep = np.array(each.values.get("friction_softness", FRICTION_SOFTNESS))
+            texts |= softness_texts("friction", creep[:2], creep[2:])
             limits = [each.values.get("lower", -np.inf), each.values.get("upper", np.inf)]
             if np.isfinite(limits).any():
-                f, z = (each.values.get(key, USUAL_STOP[key]) for key in USUAL_STOP)
+                f, z = (float(each.values.get(key, USUAL_STOP[key])) for key in USUAL_STOP)
                 texts |= {"limited": "true", "range": text_of(bounded(limits))}
-                texts["solreflimit"] = text_of([-f * f, -2.0 * f * z])
+                own = each.values.get("limit_impedance", IMPEDANCE)
+                texts |= softness_texts("limit", (f, z), own)
             lost = [n for n in frames_of(each.path) - {w.frame for w in self.wraps()}
                     if n not in self.builder.frames]  # fmt: skip
             lost += [w.frame for w in self.wraps() if w.frame not in self.builder.frames]
@@ -634,6 +644,30 @@ class MjcfWriter:
                 texts |= {"ctrl": text_of(own_ctrl)} if own_ctrl else {}
             element(section, "key", name=name, **texts)
             self.report.use("key")
+
+
+def equality_texts(held: Closure | Coupling) -> dict[str, str]:
+    """Return how soft an equality is."""
+    own = held.softness
+    return softness_texts("", (own.frequency, own.damping), own.impedance)
+
+
+def softness_texts(what: str, stop: Any, impedance: Any) -> dict[str, str]:
+    """Return the reference and impedance of constraints, where they are not the usual ones.
+
+    `what` ends the names of both: "limit", "friction", or "" for equalities.
+    """
+    frequency, damping = (float(x) for x in stop)
+    texts = {}
+    if (frequency, damping) != stop_of(np.array(USUAL["solref"])):
+        soft = -frequency * frequency, -2.0 * frequency * damping
+        near = 1.0 / max(frequency * damping, LEAST)
+        stiff = [(t, damping) for t in (round(near, 12), *neighbours(near, 3)) if t and damping]
+        right = (x for x in [*stiff, soft] if stop_of(np.array(x)) == (frequency, damping))
+        texts[f"solref{what}"] = text_of(next(right, soft))
+    if tuple(np.asarray(impedance)) != USUAL["solimp"]:
+        texts[f"solimp{what}"] = text_of(impedance)
+    return texts
 
 
 def wrap_name(wrap: Wrap) -> str:

@@ -45,6 +45,7 @@ from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 NO_PLACE = {
     "armature": "armature", "stiffness": "spring", "rest": "rest position",
     "limit_frequency": "frequency of the stops", "limit_damping": "damping of the stops",
+    "limit_impedance": "impedance of the stops", "friction_softness": "softness of friction",
 }  # fmt: skip
 
 
@@ -262,6 +263,8 @@ class UrdfWriter:
             self.lose(f"gravity {text_of(b.gravity)}")
         if b.tendons:
             self.lose(listed("tendon", b.tendons))
+        if b.fluid is not None:
+            self.lose("forces of the fluid around")
         if any(np.any(body.compensated) for body in b.bodies.values()):
             self.lose("compensation of gravity")
         more = (("transmission", b.transmissions), ("keyframe", b.keyframes))

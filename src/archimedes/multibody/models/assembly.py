@@ -20,6 +20,7 @@ from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
 from archimedes.spatial.axis_rotations import round_rotation
 from archimedes.spatial.components import matvec, skew
 from archimedes.spatial.spatial_algebra import IDENTITY, Pose
+from archimedes.tree.struct_methods import nearest
 from archimedes.typing import Array, ArrayLike
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ class _Assembly:
             for rows, count in ((PER_VELOCITY, kind.nv), (LIMITS, kind.nq)):
                 for name, (key, default) in rows.items():
                     value = joint.values.get(key, default)  # limits: of straight joints alone
-                    self.columns[name] += spread(value, count, part, f"{where}: {key}")
+                    where_to = f"{where}: {key}"
+                    self.columns[name] += spread(value, count, part, where_to, np.ndim(default))
             rest = joint.values.get("rest", kind.neutral if part is None else 0.0)
             self.columns["rest"] += spread(rest, kind.nq, part, f"{where}: rest")
             self.nq, self.nv = self.nq + kind.nq, self.nv + kind.nv
@@ -196,6 +198,15 @@ class _Assembly:
             found[name] = Keyframe(q, v, *values.get("", (np.zeros(0), np.zeros(0))))
         return found
 
+    def fluid(self) -> Any:
+        """Return the fluid around, whose shapes are all on frames of the model."""
+        fluid, known = self.builder.fluid, {frame.name for frame, _ in self.frames}
+        for shape in () if fluid is None else fluid.shapes:
+            if shape.frame not in known:
+                hint = nearest(shape.frame, known)
+                raise ValueError(f"Fluid: there is no frame {shape.frame!r}; {hint}")
+        return fluid
+
     def fill(self, gravity: ArrayLike) -> Model:
         """Return the model of the rows."""
         masses, centers, inertias = zip(*map(merge_bodies, self.parts), strict=True)
@@ -217,6 +228,7 @@ class _Assembly:
             geometry=self.builder.geometry,
             transmissions=tuple(self.builder.transmissions.values()),
             compensation=compensation_of(self.parts),
+            fluid=self.fluid(),
             keyframes=self.keyframes(),
             **{name: stack_rows(rows) for name, rows in self.columns.items()},
         )
@@ -258,10 +270,10 @@ def compensation_of(parts: list[list[tuple[Body, Pose]]]) -> Array | None:
     return stack_rows(rows)
 
 
-def spread(value: ArrayLike, count: int, part: int | None, name: str) -> list[Any]:
-    """Return one value per coordinate of a link: a number for all, or the given ones."""
+def spread(value: ArrayLike, count: int, part: int | None, name: str, axes: int = 0) -> list[Any]:
+    """Return one value, a number or a row, per coordinate of a link: one for all, or the given."""
     array = as_array(value, name)
-    if array.ndim == 0:
+    if array.ndim == axes:
         return [array] * count
     rows = [array[k] for k in range(array.shape[0])]
     if part is not None:

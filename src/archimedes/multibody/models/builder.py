@@ -18,6 +18,7 @@ from archimedes.multibody.models.builder_parts import Body, Joint, Mimic, Report
 from archimedes.multibody.models.model import GRAVITY, Model
 from archimedes.multibody.parts import ranges
 from archimedes.multibody.parts.closures import Closure, Coupling
+from archimedes.multibody.parts.fluid import Fluid
 from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes, make_shape
 from archimedes.multibody.parts.joints import JointKind, Spherical, find_kind, make_screw
 from archimedes.multibody.parts.tendons import USUAL, Pulley, Wrap, check_path, frames_of
@@ -76,6 +77,8 @@ class Builder:
         self.geometry: tuple[Shape, ...] = ()
         self.tendons: dict[str, Tendon] = {}
         self.transmissions: dict[str, Transmission] = {}
+        #: The fluid around, with the shapes on which it acts.
+        self.fluid: Fluid | None = None
         self.keyframes: dict[str, Any] = {}
         self.actuators: list[Any] = []
         self.closures: list[Closure | Coupling] = []
@@ -230,7 +233,8 @@ class Builder:
             Length in m at which it does not pull, or two lengths between which it is slack.
         **values
             Limits of the length, ``lower`` and ``upper``, dry ``friction``, and ``limit_frequency``
-            and ``limit_damping`` of the stops at these limits, as of joints.
+            and ``limit_damping`` of the stops at these limits, as of joints; ``limit_impedance``
+            and ``friction_softness`` for `soft_dynamics`.
         """
         if name in self.tendons:
             raise ValueError(f"tendon {name!r} already exists; tendons need different names")
@@ -358,7 +362,9 @@ class Builder:
         **values
             Numbers, or one per coordinate (``lower``, ``upper``, ``rest``) or velocity
             (``speed_limit``, ``effort_limit``, ``damping``, ``friction``, ``stiffness``,
-            ``armature``, ``limit_frequency`` and ``limit_damping`` of the stops at its limits).
+            ``armature``, ``limit_frequency`` and ``limit_damping`` of the stops at its limits;
+            for `soft_dynamics` ``limit_impedance``, MuJoCo's ``solimp`` (5,), and
+            ``friction_softness``: frequency, damping ratio and ``solimp`` (7,)).
             A spherical joint has an ``angle_limit`` in rad.
         """
         name = f"{parent or WORLD}_{child}" if joint is None else joint

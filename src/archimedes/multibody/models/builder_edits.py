@@ -74,6 +74,11 @@ def merge(builder: Builder, other: Builder, carrier: str | None, prefix: str, at
         builder.tendons[prefix + name] = replace(tendon, arms=arms, path=path)
     for name, transmission in other.transmissions.items():
         builder.transmissions[prefix + name] = transmission.renamed(prefix)
+    if other.fluid is not None:
+        shapes = [shape.renamed(prefix) for shape in other.fluid.shapes]
+        fluid = other.fluid if builder.fluid is None else builder.fluid
+        own = () if builder.fluid is None else builder.fluid.shapes
+        builder.fluid = fluid.with_shapes([*own, *shapes])
     if other.keyframes:
         builder.report.ignored.append(f"{builder.name}: keyframes of {other.name!r}")
     builder.actuators += [a.renamed(prefix) for a in other.actuators]
@@ -110,6 +115,9 @@ def remove(builder: Builder, body: str) -> None:
     builder.joints = {k: j for k, j in builder.joints.items() if k not in joints}
     builder.frames = {k: f for k, f in builder.frames.items() if k not in frames}
     builder.geometry = tuple(s for s in builder.geometry if s.body not in gone)
+    if builder.fluid is not None:
+        around = [shape for shape in builder.fluid.shapes if shape.frame not in frames]
+        builder.fluid = builder.fluid.with_shapes(around)
 
     def stays(what: str, names: set[str], lost: set[str]) -> bool:
         if names & lost and names - lost:

@@ -24,7 +24,8 @@ ROUNDING = 1e-15
 #: Numbers of a joint, and those of them that are not negative.
 VALUES = (
     "lower", "upper", "rest", "speed_limit", "effort_limit", "damping", "friction", "stiffness",
-    "armature", "angle_limit", "limit_frequency", "limit_damping",
+    "armature", "angle_limit", "limit_frequency", "limit_damping", "limit_impedance",
+    "friction_softness",
 )  # fmt: skip
 NOT_NEGATIVE = (
     "speed_limit", "effort_limit", "damping", "friction", "armature", "angle_limit",

@@ -12,9 +12,11 @@ import numpy as np
 from archimedes.checks import as_array, check_not_negative, check_vector, concrete
 from archimedes.display import COLUMNS, LINES, for_reading
 from archimedes.errors import refer_to
+from archimedes.multibody.parts.closures import IMPEDANCE
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import JointKind, Screw
 from archimedes.multibody.parts.ranges import read_only
+from archimedes.multibody.parts.tendons import FRICTION_SOFTNESS
 from archimedes.multibody.parts.transmissions import Transmission
 from archimedes.multibody.systems.dynamics import State, dynamics
 from archimedes.spatial.kinematic_tree import draw_branches
@@ -131,6 +133,11 @@ class Model:
         Frequencies in rad/s of joints on the stops of their limits, 50 by default.
     limit_damping : array (nv,), optional
         Damping ratios of joints on these stops, 1 by default.
+    limit_impedance : array (nv, 5), optional
+        MuJoCo's ``solimp`` of these stops, for `soft_dynamics`.
+    friction_softness : array (nv, 7), optional
+        Frequency in rad/s, damping ratio and MuJoCo's ``solimp`` of dry friction, for
+        `soft_dynamics`.
     gravity : array (3,), optional
         Gravitational acceleration in m/s^2.
     tendons : Tendons, optional
@@ -146,6 +153,8 @@ class Model:
     compensation : array (n, 4), optional
         Mass in kg, and mass times place in kg m, of what is carried against gravity on each body.
         None by default.
+    fluid : Fluid, optional
+        The fluid around, if there is any.
     keyframes : dict, optional
         States by name, as the file has them: ``model.keyframes["home"].q``. Empty by default.
 
@@ -181,6 +190,8 @@ class Model:
     angle_limits: Any = field(units="rad", default=None)
     limit_frequency: Any = field(units="rad/s", default=None)
     limit_damping: Any = field(units="", default=None)
+    limit_impedance: Any = field(default=None)
+    friction_softness: Any = field(default=None)
     gravity: Any = field(units="m/s^2", default=GRAVITY)
     tendons: Any = field(default=None)
     actuators: tuple[Any, ...] = field(default=())
@@ -188,6 +199,7 @@ class Model:
     geometry: tuple[Shape, ...] = field(static=True, default=())
     transmissions: tuple[Transmission, ...] = field(default=())
     compensation: Any = field(units="kg", default=None)
+    fluid: Any = field(default=None)
     keyframes: Any = field(default=None)
 
     def __post_init__(self) -> None:
@@ -195,13 +207,14 @@ class Model:
         self.__dict__["gravity"] = check_vector(self.gravity, 3, "Model gravity")
         n, k = len(self.links), len(self.frames)
         self.__dict__["keyframes"] = dict(self.keyframes or {})
-        for name in ("angle_limits", "limit_frequency", "limit_damping"):
+        for name in OPTIONAL:
             if getattr(self, name) is None:
-                self.__dict__[name] = np.full(self.nv, PER_VELOCITY[name][1])
+                usual = np.asarray(PER_VELOCITY[name][1])
+                self.__dict__[name] = np.broadcast_to(usual, (self.nv, *usual.shape)) * 1.0
         wanted: dict[str, tuple[int, ...]] = {
             "rotations": (n, 3, 3), "positions": (n, 3), "masses": (n,), "centers": (n, 3),
             "inertias": (n, 3, 3), "frame_rotations": (k, 3, 3), "frame_positions": (k, 3),
-            **dict.fromkeys(PER_VELOCITY, (self.nv,)),
+            **{key: (self.nv, *np.shape(usual)) for key, (_, usual) in PER_VELOCITY.items()},
             **dict.fromkeys(("rest", *LIMITS), (self.nq,)),
         }  # fmt: skip
         for name, shape in wanted.items():
@@ -380,13 +393,21 @@ class Model:
 
 
 #: Fields with a number per velocity, or per coordinate: name in a builder, and the usual value.
-PER_VELOCITY = {name: (name, 0.0) for name in ("armature", "damping", "friction", "stiffness")}
+PER_VELOCITY: dict[str, tuple[str, Any]] = {
+    name: (name, 0.0) for name in ("armature", "damping", "friction", "stiffness")
+}
 PER_VELOCITY |= {"speed_limits": ("speed_limit", np.inf), "effort_limits": ("effort_limit", np.inf)}
 PER_VELOCITY |= {"angle_limits": ("angle_limit", np.inf)}
 PER_VELOCITY |= {
     "limit_frequency": ("limit_frequency", 50.0),
     "limit_damping": ("limit_damping", 1.0),
+    "limit_impedance": ("limit_impedance", IMPEDANCE),
+    "friction_softness": ("friction_softness", FRICTION_SOFTNESS),
 }
+#: Those of them that a model has by itself.
+OPTIONAL = (
+    "angle_limits", "limit_frequency", "limit_damping", "limit_impedance", "friction_softness",
+)  # fmt: skip
 LIMITS = {"lower": ("lower", -np.inf), "upper": ("upper", np.inf)}
 
 

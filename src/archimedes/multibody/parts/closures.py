@@ -7,10 +7,54 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_choice, check_shape, check_vector
+from archimedes.checks import check_choice, check_shape, check_that, check_vector
 from archimedes.multibody.parts.joints import KINDS, Screw, make_screw
 
-__all__ = ["Closure", "Coupling"]
+__all__ = ["Closure", "Coupling", "Softness"]
+
+#: What MuJoCo takes where a file says nothing: impedance at a constraint and beyond, over which
+#: way, with the middle of the change, and its power.
+IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)
+
+
+@dataclass(frozen=True)
+class Softness:
+    """How soft `soft_dynamics` makes a closure or a coupling, as MuJoCo does.
+
+    Parameters
+    ----------
+    frequency : float, optional
+        Frequency in rad/s with which a violation swings back, 50 by default.
+    damping : float, optional
+        Damping ratio of that, 1 by default.
+    impedance : tuple of 5 floats, optional
+        MuJoCo's ``solimp``: (0.9, 0.95, 0.001, 0.5, 2) by default.
+    turning : float, optional
+        How much rotation counts beside translation, 1 by default.
+    mobility : (float, float), optional
+        What a unit of force accelerates in 1/kg, and a unit of torque in 1/(kg m^2): the softness
+        is a part of that. None, the default: what it is at each configuration.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Closure, Softness
+    >>> Closure("rod", "rocker", "spherical", softness=Softness(frequency=100.0)).softness.damping
+    1.0
+    """
+
+    frequency: float = 50.0
+    damping: float = 1.0
+    impedance: tuple[float, float, float, float, float] = IMPEDANCE
+    turning: float = 1.0
+    mobility: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        numbers = tuple(float(x) for x in self.impedance)
+        check_shape(np.array(numbers), "Softness impedance", (5,))
+        object.__setattr__(self, "impedance", numbers)
+        for name in ("frequency", "damping", "turning"):
+            check_that(np.isfinite, getattr(self, name), f"Softness {name}", "must be finite")
 
 
 @dataclass(frozen=True)
@@ -34,6 +78,8 @@ class Closure:
     second_axis : (float, float, float), optional
         Axis of a universal joint in the axes of the second frame; `axis` is then in those of the
         first.
+    softness : Softness, optional
+        How soft `soft_dynamics` makes it.
 
     Examples
     --------
@@ -49,6 +95,7 @@ class Closure:
     place: tuple[float, float, float] = (0.0, 0.0, 0.0)
     pitch: float = 0.0
     second_axis: tuple[float, float, float] | None = None
+    softness: Softness = Softness()
 
     def __post_init__(self) -> None:
         """Check the kind and the axes."""
@@ -114,6 +161,8 @@ class Coupling:
         Factors c of the powers of its coordinate, the linear one first.
     start : float, optional
         Coordinate at which the sum is `offset`. 0 by default.
+    softness : Softness, optional
+        How soft `soft_dynamics` makes it.
 
     Examples
     --------
@@ -127,6 +176,7 @@ class Coupling:
     follows: str | None = None
     polynomial: tuple[float, ...] = ()
     start: float = 0.0
+    softness: Softness = Softness()
 
     def __post_init__(self) -> None:
         """Take a mapping for a tuple of pairs."""

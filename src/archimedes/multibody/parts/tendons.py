@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from archimedes import checks
+from archimedes.multibody.parts.closures import IMPEDANCE
 from archimedes.multibody.parts.ranges import known_numbers, read_only
 from archimedes.tree import field, struct
 from archimedes.typing import Vector
@@ -177,6 +178,10 @@ class Tendons:
         Frequencies in rad/s of the stops at these lengths, 50 by default.
     limit_damping : array (t,), optional
         Damping ratios of these stops, 1 by default.
+    limit_impedance : array (t, 5), optional
+        MuJoCo's ``solimp`` of these stops, for `soft_dynamics`.
+    friction_softness : array (t, 7), optional
+        Frequency, damping ratio and ``solimp`` of dry friction, for `soft_dynamics`.
 
     Examples
     --------
@@ -203,6 +208,8 @@ class Tendons:
     friction: Any = field(units="N", default=None)
     limit_frequency: Any = field(units="rad/s", default=None)
     limit_damping: Any = field(units="", default=None)
+    limit_impedance: Any = field(default=None)
+    friction_softness: Any = field(default=None)
 
     def __post_init__(self) -> None:
         """Check the shapes."""
@@ -211,10 +218,10 @@ class Tendons:
             self.__dict__["paths"] = ((),) * t
         for name, value in USUAL.items():
             if getattr(self, name) is None:
-                self.__dict__[name] = np.full(t, value)
+                self.__dict__[name] = np.broadcast_to(value, (t, *np.shape(value))) * 1.0
         wanted: dict[str, tuple[int, ...]] = {
             "arms": (t, len(self.joints)), "stiffness": (t,), "damping": (t,), "rest": (t, 2),
-            **dict.fromkeys(USUAL, (t,)),
+            **{key: (t, *np.shape(usual)) for key, usual in USUAL.items()},
         }  # fmt: skip
         for name, shape in wanted.items():
             self.__dict__[name] = read_only(checks.as_array(getattr(self, name), f"Tendons {name}"))
@@ -282,8 +289,10 @@ class Tendons:
         return np.where(self.stretch(q) == 0.0, 0.0, self.stiffness)
 
 
+#: Frequency in rad/s, damping ratio and impedance of dry friction, as in MuJoCo.
+FRICTION_SOFTNESS = (50.0, 1.0, *IMPEDANCE)
 #: Numbers of tendons that are usually not given.
-USUAL = {
+USUAL: dict[str, Any] = {
     "lower": -np.inf, "upper": np.inf, "friction": 0.0, "limit_frequency": 50.0,
-    "limit_damping": 1.0,
+    "limit_damping": 1.0, "limit_impedance": IMPEDANCE, "friction_softness": FRICTION_SOFTNESS,
 }  # fmt: skip
