@@ -106,6 +106,7 @@ def test_mjcf_restores_every_bit_of_urdf(name, tmp_path):
     model = load_or_skip(name)
     if name != "so100":  # meshes are most of the time
         model = model.replace(geometry=tuple(s for s in model.geometry if s.kind != "mesh"))
+    model = model.replace(actuators=())  # motors are drives in MJCF
     mb.save(model, file := tmp_path / "again.xml")
     assert_same(model, mb.load(file), meshes=False)
     mujoco_agrees(file, model)
@@ -234,19 +235,21 @@ def test_what_urdf_has_no_place_for(everything, tmp_path):
 def test_left_out_and_reported(tmp_path):
     b = mb.Builder("spring")
     b.add_body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1])
-    b.attach("bob", joint="hinge", kind="revolute", stiffness=2.0, armature=0.1, lower=-1, upper=1)
-    model = b.build(gravity=[0.0, 0.0, -1.62]).replace(actuators=(mb.Motor("hinge"),))
+    b.attach("bob", joint="hinge", armature=0.1, limit_damping=2.0, lower=-1, upper=1)
+    motor = mb.Motor("hinge", stall_torque=2.0)
+    model = b.build(gravity=[0.0, 0.0, -1.62]).replace(actuators=(motor,))
     with pytest.raises(ValueError) as caught:
         mb.save(model, tmp_path / "spring.urdf")
     message = str(caught.value)
-    for part in ("spring.urdf", "armature of joint 'hinge'", "spring of joint", "gravity", "1 act"):
+    said = ("spring.urdf", "armature of joint 'hinge'", "damping of the stops", "gravity", "1 act")
+    for part in said:
         assert part in message
     assert "Write MJCF (.xml), or leave it out with strict=False" in message
     assert not [*tmp_path.iterdir()]
     report = mb.save(model, tmp_path / "spring.urdf", strict=False)
     assert len(report.ignored) == 4
     again = mb.load(tmp_path / "spring.urdf")
-    assert not again.stiffness.any() and again.lower.tolist() == [-1.0]
+    assert not again.armature.any() and again.lower.tolist() == [-1.0]
 
 
 @pytest.mark.parametrize(

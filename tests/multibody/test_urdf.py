@@ -101,15 +101,15 @@ def test_report_and_strict(write):
         link("a"),
         link("b", BODY + '<visual><geometry><sphere radius="0.1"/></geometry></visual>'),
         joint("j", "a", "b", '<safety_controller k_velocity="1"/>'),
-        "<gazebo/>",
+        "<sensor/>",
         '<transmission name="t"/>',
     )
     report = mb.read(file).report
     assert report.used == {"link": 2, "inertial": 2, "joint": 1, "visual": 1}
     assert [entry.split(": ", 1)[1] for entry in report.ignored] == [
-        "<gazebo> is not part of a robot",
-        "<transmission> is not part of a robot",
         "<safety_controller> of joint 'j'",
+        "<sensor> is not part of a robot",
+        "transmission 't': no type with joints and actuators: 0 and 0",
     ]
     assert mb.load(file).nv == 1
     with pytest.raises(ValueError, match="strict=True: 3 elements are not in the model"):

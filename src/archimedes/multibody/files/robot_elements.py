@@ -79,20 +79,27 @@ class RobotReader:
         """Report what is in the model otherwise than in the file."""
         self.report.approximated.append(f"{element.place}: {what}")
 
-    def report_unread(self, element: Element, of: str) -> None:
+    def report_unread(
+        self,
+        element: Element,
+        of: str,
+        table: Mapping[str, Known] | None = None,
+        texts: bool | None = None,
+    ) -> None:
         """Report what is in an element, which is `of` this, and not in the table.
 
         What is inside an unknown element is not looked at, nor are attributes without a value.
         """
-        known = self.known.get(element.tag, Known())
-        if element.text and not self.texts:
+        table, texts = table or self.known, self.texts if texts is None else texts
+        known = table.get(element.tag, Known())
+        if element.text and not texts:
             self.ignore(element, f"text in <{element.tag}> of {of}")
         for key, text in element.attributes.items():
             if key not in known.attributes.split() and text.strip() and not key.startswith("xmlns"):
                 self.ignore(element, f"{key} in <{element.tag}> of {of}")
         for part in element:
             if part.tag in known.elements.split():
-                self.report_unread(part, of)
+                self.report_unread(part, of, table, texts)
             elif part.tag not in known.seen.split():
                 self.ignore(part, f"<{part.tag}> of {of}")
 
@@ -116,6 +123,7 @@ class RobotReader:
         holder = part.find("geometry")
         shapes = [] if holder is None else list(holder)
         kind = shapes[0].tag if len(shapes) == 1 else ""
+        sort = kind.rpartition(":")[2]
         if kind == "empty":
             return
         if kind not in (*self.sizes, "mesh"):
@@ -127,7 +135,7 @@ class RobotReader:
             else " ".join(self.text(shapes[0], key) for key in self.sizes[kind])
         )
         size = [number(word, shapes[0], kind) for word in words.split()]
-        shape = call_at(shapes[0], make_shape, body, part.tag, kind, size, at, file, None, color)
+        shape = call_at(shapes[0], make_shape, body, part.tag, sort, size, at, file, None, color)
         self.builder.geometry += (shape,)
         if not isinstance(file, str):
             self.report.use(part.tag)

@@ -16,6 +16,7 @@ import numpy as np
 
 from archimedes.multibody.files import robot_elements
 from archimedes.multibody.files.robot_elements import Known, RobotReader, call_at, three
+from archimedes.multibody.files.urdf_extensions import DRAKE_JOINTS, UNIVERSAL_AXES, read_extension
 from archimedes.multibody.files.xml_text import AGREES, unbounded
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_parts import SLACK, Mimic, inertia_fault
@@ -24,6 +25,11 @@ from archimedes.spatial.spatial_algebra import IDENTITY, Pose
 from archimedes.xml_elements import Element, number, read_elements
 
 JOINTS = {kind.urdf: kind for kind in KINDS.values() if kind.urdf is not None}
+#: Elements that are joints, and their types.
+JOINT_TYPES = {"joint": JOINTS, "drake:joint": DRAKE_JOINTS}
+#: Shapes under the names of Drake.
+DRAKE_SIZES = {"drake:ellipsoid": ("a", "b", "c"), "drake:capsule": ("radius", "length")}
+SIZES = robot_elements.SIZES | DRAKE_SIZES
 
 #: What is read of links and joints.
 KNOWN = {
@@ -33,10 +39,12 @@ KNOWN = {
     "mass": Known("value"),
     "inertia": Known("ixx ixy ixz iyy iyz izz"),
     **dict.fromkeys(robot_elements.GEOMETRY, Known("name", "origin geometry", seen="material")),
-    "geometry": Known("", "box sphere cylinder capsule mesh"),
-    **{kind: Known(" ".join(sizes)) for kind, sizes in robot_elements.SIZES.items()},
+    "geometry": Known("", " ".join((*SIZES, "mesh"))),
+    **{kind: Known(" ".join(sizes)) for kind, sizes in SIZES.items()},
     "mesh": Known("filename scale"),
     "joint": Known("name type", "origin parent child axis limit dynamics mimic"),
+    "drake:joint": Known("name type", "origin parent child axis dynamics drake:screw_thread_pitch"),
+    "drake:screw_thread_pitch": Known("value"),
     **dict.fromkeys(("parent", "child"), Known("link")),
     "axis": Known("xyz"),
     "limit": Known("lower upper effort velocity"),
@@ -73,6 +81,7 @@ class UrdfReader(RobotReader):
 
     known = KNOWN
     texts = False
+    sizes = SIZES
 
     def text(self, element: Element, key: str, default: str | None = None) -> str:
         """Return an attribute."""
@@ -87,8 +96,6 @@ class UrdfReader(RobotReader):
                 raise element.error(f"macros of xacro are not expanded here: {remedy}")
             if element.tag == "archimedes":
                 self.hints |= element.attributes
-            elif element.tag not in ("link", "joint", "material"):
-                self.ignore(element, f"<{element.tag}> is not part of a robot")
         links = [e for e in self.root if e.tag == "link"]
         self.colors = named_colors(self.root, links)
         joints: dict[str, Element] = {}
@@ -96,7 +103,7 @@ class UrdfReader(RobotReader):
             self.read_link(element)
         for element in self.root:
             if (
-                element.tag == "joint"
+                element.tag in JOINT_TYPES
                 and joints.setdefault(element.get("name"), element) is not element
             ):
                 raise element.error(f"a second joint {element.get('name')!r}")
@@ -108,6 +115,9 @@ class UrdfReader(RobotReader):
             for part in element:
                 if part.tag in robot_elements.GEOMETRY:
                     self.read_geometry(part, element.get("name"))
+        for element in self.root:
+            if element.tag not in ("link", "material", "archimedes", *JOINT_TYPES):
+                read_extension(self, element)
         self.report_unit_slips()
         if (world := self.hints.get("world")) is not None:
             self.take_for_world(world)
@@ -161,8 +171,9 @@ class UrdfReader(RobotReader):
     def read_joint(self, element: Element, known: set[str]) -> None:
         """Add a <joint>."""
         name, kind = element.get("name"), element.get("type")
-        if kind not in JOINTS:
-            raise element.error(f"joint {name!r}: type {kind!r} is not one of {', '.join(JOINTS)}")
+        kinds = JOINT_TYPES[element.tag]
+        if kind not in kinds:
+            raise element.error(f"joint {name!r}: type {kind!r} is not one of {', '.join(kinds)}")
         at = read_origin(element)
         self.report_unread(element, f"joint {name!r}")
         values: dict[str, Any] = {}
@@ -189,8 +200,14 @@ class UrdfReader(RobotReader):
             for part in [*lost, *([] if follows is None else [follows])]:
                 self.ignore(part, f"<{part.tag}> of joint {name!r}, fixed")
         parent, child = element.need("parent").get("link"), element.need("child").get("link")
+        values = {"axis": axis} | values
+        if kind == "universal":
+            values |= UNIVERSAL_AXES
+        if kinds[kind].has_pitch:
+            pitch = element.need("drake:screw_thread_pitch")
+            values["pitch"] = number(pitch.get("value"), pitch, "pitch") / (2.0 * np.pi)
         call_at(
-            element, self.builder.attach, child, parent, joint=name, kind=JOINTS[kind], axis=axis,
+            element, self.builder.attach, child, parent, joint=name, kind=kinds[kind],
             rotation=at.R, position=at.p, **values,
         )  # fmt: skip
 
@@ -209,16 +226,24 @@ class UrdfReader(RobotReader):
         )
         return {"mimic": Mimic(joint, multiplier, offset)}
 
-    def read_numbers(self, part: Element, kind: str, name: str) -> dict[str, float]:
+    def read_numbers(self, part: Element, kind: str, name: str) -> dict[str, Any]:
         """Return the limits of a joint, or its damping and friction."""
         keys = NUMBERS[part.tag]
-        values = {
+        texts = part.attributes
+        # Planar joints have three in files of Drake.
+        each = {"damping"} if kind == "planar" and len(texts.get("damping", "").split()) > 1 else {}
+        values: dict[str, Any] = {
             keys[key]: unbounded(number(text, part, key))
-            for key, text in part.attributes.items()
-            if key in keys
+            for key, text in texts.items()
+            if key in keys and key not in each
         }
+        for key in each:
+            values[key] = np.array(triple(part, key, []))
+            if values[key][0] != values[key][1]:
+                what = f"{key} of joint {name!r} is along the axes of the child here"
+                self.approximate(part, what)
         for key in ("damping", "friction"):
-            if values.get(key, 0.0) < 0.0:
+            if np.any(np.less(values.get(key, 0.0), 0.0)):
                 raise part.error(f"joint {name!r}: {key} is negative")
         if kind == "fixed":
             return {}

@@ -5,6 +5,9 @@ each frame. What other tools skip, and reading uses: ``rotation``, the matrix of
 angles do not restore all bits, and an element <archimedes> that says whether the base floats
 (``base="floating"``), which link stands for the world (``world="name"``) and that the joints are in
 the order of the file (``joints="ordered"``), not in that of their names.
+
+Motors and servos are transmissions, the armature of their joints the inertia of a rotor in words of
+Drake, springs and bodies without weight those of Gazebo.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from archimedes.multibody.models.builder import WORLD, Builder
 from archimedes.multibody.models.builder_edits import free_name
 from archimedes.multibody.models.builder_parts import Body, Joint, Report
 from archimedes.multibody.models.model import GRAVITY
+from archimedes.multibody.parts.actuators import Motor, Servo
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import KINDS, Screw
 from archimedes.spatial.components import matvec
@@ -81,6 +85,8 @@ class UrdfWriter:
                 self.add_link(self.builder.bodies[name])
         for joint in self.builder.joints.values():
             self.add_joint(joint)
+        self.add_transmissions()
+        self.add_for_gazebo()
         self.report_lost()
 
     def lose(self, what: str) -> None:
@@ -250,6 +256,55 @@ class UrdfWriter:
             self.lose(f"joint {joint.name!r}: {key} that differs between its velocities")
         return float(row[0])
 
+    # ---- what other tools have added to URDF -----------------------------------------------
+
+    def add_transmissions(self) -> None:
+        """Add motors and servos of one joint, and with them the armature of that."""
+        joints, rest = self.builder.joints, []
+        for k, each in enumerate(self.builder.actuators):
+            joint = joints.get(getattr(each, "joint", ""))
+            if joint is None or joint.kind.nv != 1 or joint.mimic is not None or not plain(each):
+                rest.append(each)
+                continue
+            one = element(self.root, "transmission", name=f"transmission{k}")
+            element(one, "type").text = "transmission_interface/SimpleTransmission"
+            element(one, "joint", name=joint.name)
+            motor = element(one, "actuator", name=f"actuator{k}")
+            if isinstance(each, Motor) and each.gear != 1.0:
+                element(motor, "mechanicalReduction").text = text_of(each.gear)
+            if (armature := float(np.ravel(joint.values.get("armature", 0.0))[0])) != 0.0:
+                self.name_drake()
+                element(motor, "drake:rotor_inertia", value=text_of(armature))
+                element(motor, "drake:gear_ratio", value="1")
+            joints[joint.name] = without(joint, "armature")
+            if isinstance(each, Servo):
+                self.name_drake()
+                gains = {"p": text_of(each.stiffness), "d": text_of(each.damping)}
+                element(motor, "drake:controller_gains", **gains)
+            self.report.use("transmission")
+        self.builder.actuators = rest
+
+    def name_drake(self) -> None:
+        """Declare the prefix of the elements of Drake."""
+        self.root.set("xmlns:drake", "http://drake.mit.edu")
+
+    def add_for_gazebo(self) -> None:
+        """Add the springs of joints, and which bodies have no weight."""
+        joints, bodies = self.builder.joints, self.builder.bodies
+        for name, joint in joints.items():
+            if joint.kind.nv != 1 or joint.mimic or not {"stiffness", "rest"} & {*joint.values}:
+                continue
+            one = element(self.root, "gazebo", reference=name)
+            for key, tag in (("stiffness", "springStiffness"), ("rest", "springReference")):
+                if key in joint.values:
+                    element(one, tag).text = text_of(np.ravel(joint.values[key]))
+            joints[name] = without(joint, "stiffness", "rest")
+        for name, body in bodies.items():
+            if np.all(np.equal(body.compensated, 1.0)):
+                one = element(self.root, "gazebo", reference=name)
+                element(one, "turnGravityOff").text = "true"
+                bodies[name] = replace(body, compensated=0.0)
+
     # ---- what is left out ------------------------------------------------------------------
 
     def report_lost(self) -> None:
@@ -274,6 +329,22 @@ class UrdfWriter:
         lost = {s.body for s in b.geometry} - {*b.bodies}
         if lost:
             self.lose(f"shapes of {', '.join(sorted(lost))}")
+
+
+def plain(actuator: Any) -> bool:
+    """Return whether an actuator is a motor or servo without limits or a rotor of its own."""
+    if isinstance(actuator, Motor):
+        known = (actuator.stall_torque, math.inf), (actuator.no_load_speed, math.inf)
+    elif isinstance(actuator, Servo):
+        known = (actuator.effort_limit, math.inf), (actuator.gear, 1.0)
+    else:
+        return False
+    return all(np.all(np.equal(x, y)) for x, y in (*known, (actuator.rotor_inertia, 0.0)))
+
+
+def without(joint: Joint, *keys: str) -> Joint:
+    """Return a joint without some of its numbers."""
+    return replace(joint, values={k: x for k, x in joint.values.items() if k not in keys})
 
 
 def massless(name: str) -> Body:
