@@ -126,10 +126,10 @@ def a_matrix_for_a_target(run):
     return run(lambda T: mb.inverse_kinematics(ARM, "lower", T).q)(np.eye(4))
 
 
-@refused(says=["one q0", "arc.vmap"])
-def many_starts_at_once(run):
+@refused(says=["q0 must have shape (2,) or (..., 2) for 'arm' (nq=2), got (3, 3)"])
+def many_starts_of_another_arm(run):
     goal = Transformation.from_matrix(np.eye(4))
-    return run(lambda q: mb.inverse_kinematics(ARM, "lower", goal, q).q)(np.zeros((3, 2)))
+    return run(lambda q: mb.inverse_kinematics(ARM, "lower", goal, q).q)(np.zeros((3, 3)))
 
 
 @refused(says=["Closure kind='hinge' is not one of"])
