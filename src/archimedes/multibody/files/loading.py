@@ -42,11 +42,11 @@ def read(path: str | os.PathLike[str], packages: Packages = None) -> Builder:
     ...     file = pathlib.Path(folder) / "bob.urdf"
     ...     _ = file.write_text('<robot name="bob"><link name="base"/><link name="bob"/>'
     ...         '<joint name="hinge" type="continuous"><parent link="base"/><child link="bob"/>'
-    ...         '</joint><gazebo/></robot>')
+    ...         '</joint><sensor/></robot>')
     ...     print(read(file).report)
     used: 1 joint, 2 link
     ignored:
-      bob.urdf:1: <gazebo> is not part of a robot
+      bob.urdf:1: <sensor> is not part of a robot
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".xacro":
