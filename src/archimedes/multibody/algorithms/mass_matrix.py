@@ -260,18 +260,27 @@ def factorize(model: Model, M: Entries) -> Factors:
 
 def solve_rows(factors: Factors, rows: list[Any]) -> list[Any]:
     """Solve M X = B for the rows of X; ``rows`` of B are numbers or arrays."""
-    N, branch = factors.N, factors.branch
+    return sweep_from_base(factors, sweep_to_base(factors, rows))
+
+
+def sweep_to_base(factors: Factors, rows: list[Any]) -> list[Any]:
+    """Return the rows of ``(1 - N)' B``: what acts on a velocity acts on all above it, too."""
     y = list(rows)
     for k in range(len(rows)):
-        for i in branch[k]:
-            if (k, i) in N:
-                y[i] = y[i] - N[k, i] * rows[k]
-    y = [d * x for d, x in zip(factors.inverse_D, y, strict=True)]
+        for i in factors.branch[k]:
+            if (k, i) in factors.N:
+                y[i] = y[i] - factors.N[k, i] * rows[k]
+    return y
+
+
+def sweep_from_base(factors: Factors, rows: Sequence[Any]) -> list[Any]:
+    """Return the rows of ``(1 - N) D^-1 Y``, which solve M X = B for ``Y = (1 - N)' B``."""
+    y = [d * x for d, x in zip(factors.inverse_D, rows, strict=True)]
     out = list(y)
     for k in range(len(rows)):
-        for i in branch[k]:
-            if (k, i) in N:
-                out[k] = out[k] - N[k, i] * y[i]
+        for i in factors.branch[k]:
+            if (k, i) in factors.N:
+                out[k] = out[k] - factors.N[k, i] * y[i]
     return out
 
 

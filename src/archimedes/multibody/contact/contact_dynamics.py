@@ -45,7 +45,7 @@ from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, frame_twist, world_pose
 from archimedes.multibody.algorithms.limits import FAR, HeldRows, free_velocities, held_rows
 from archimedes.multibody.algorithms.links import Forces
-from archimedes.multibody.algorithms.mass_matrix import Factors
+from archimedes.multibody.algorithms.mass_matrix import Factors, sweep_from_base, sweep_to_base
 from archimedes.multibody.algorithms.passive_forces import FRICTION_SPEED, passive_torque
 from archimedes.multibody.contact import impulses
 from archimedes.multibody.contact.collision import Touch, materials_of, moving_frames, touches
@@ -175,10 +175,10 @@ def contact_step(
     # Without contact. What goes with velocities squared is taken at the middle of the step: at its
     # start it would give energy to all that spins, by the square of its speed.
     at_start = rnea(model, q, v, np.zeros(model.nv), forces)
-    first = mass.solve((torques - at_start)[:, None])[:, 0]
+    first = mass.solve(torques - at_start)
     middle = v + 0.5 * step * first
     change = at_start - rnea(model, q, middle, np.zeros(model.nv), forces)
-    freely = standing_still(model, first + mass.solve(change[:, None])[:, 0], middle)
+    freely = standing_still(model, first + mass.solve(change), middle)
     if loops is not None:
         freely = mass.close(v, freely)
     if alone is not None:
@@ -197,50 +197,41 @@ def contact_step(
     if held is not None:  # in the units of its rows
         scale = np.sqrt(np.sum(model.masses))
         J, gap = scale * J, scale * gap
-    across = mass.solve(J.T)
-    G = matrix_product(J, across)
-    G_n, J_n = G[::each, ::each], J[::each]
-    sharp, hard = across, G
+    soft = mass.response(J if held is None else np.concatenate([J, held.J]))
+    # A bounce takes no time, in which damping could act; without one both are one implicit step.
+    hard = soft if held is None else soft.first(n)
     if viscous is not None and not known_zero(restitution):
-        # A bounce takes no time, in which damping could act; without one both are one implicit step
-        sharp = Mobility(mass_factors(model, q), loops).solve(J.T)
-        hard = matrix_product(J, sharp)
+        hard = Mobility(mass_factors(model, q), loops).response(J)
+    J_n = J[::each]
     falling = step * (J_n @ freely)
-    impact = impulses.impacts(hard[::each, ::each], J_n @ v, gap, falling, step, restitution)
-    knocked = impulses.knocks(hard, J @ v, mu, impact, restitution)
-    before = v + sharp @ knocked + step * freely
+    impact = impulses.impacts(hard.G[::each, ::each], J_n @ v, gap, falling, step, restitution)
+    knocked = impulses.knocks(hard.G, J @ v, mu, impact, restitution)
+    before = v + hard.velocities(knocked) + step * freely
     reach = np.where(impact.hit, 0.0, np.maximum(gap / step, -CREEP))
     open_at = J @ before + impulses.spread(reach, each)
     if held is None:
-        every, pushes = across, impulses.cone_impulses(G, open_at, mu)
+        pushes = impulses.cone_impulses(soft.G, open_at, mu)
     else:
         both = np.concatenate([open_at, held.J @ before])
-        own = mass.solve(held.J.T)
-        beside = held.J @ across
-        every = np.concatenate([across, own], axis=1)
-        all_G = np.concatenate([
-            np.concatenate([G, beside.T], axis=1),
-            np.concatenate([beside, held.J @ own], axis=1),
-        ])  # fmt: skip
-        pushes = impulses.mixed_impulses(all_G, both, mu, rates_within(held, step))
-    after = before + every @ pushes
-    moved = step * after - sharp @ (np.repeat(impact.late, each) * knocked)
+        pushes = impulses.mixed_impulses(soft.G, both, mu, rates_within(held, step))
+    after = before + soft.velocities(pushes)
+    moved = step * after - hard.velocities(np.repeat(impact.late, each) * knocked)
     moved = mass.return_to_loops(moved, recovery)
     if not known_zero(recovery):
         left = gap + J_n @ moved
         left = np.where(left > 0.0, left, recovery * left)
+        which = [*range(0, n, each), *range(n, soft.G.shape[0])]
         if held is None:
-            moved = moved + across[:, ::each] @ impulses.normal_impulses(G_n, left)
+            lifts = impulses.normal_impulses(soft.G[::each, ::each], left)
         else:
-            which = [*range(0, n, each), *range(n, all_G.shape[0])]
             ways = ways_within(held, held.J @ moved, recovery)
             ways = impulses.Rows(
                 np.concatenate([-left, ways.low]),
                 np.concatenate([0.0 * left + FAR, ways.high]),
                 np.concatenate([0.0 * left, ways.friction]),
             )
-            lifts = impulses.row_impulses(all_G[which][:, which], 0.0 * ways.low, ways)
-            moved = moved + every[:, which] @ lifts
+            lifts = impulses.row_impulses(soft.G[which][:, which], 0.0 * ways.low, ways)
+        moved = moved + soft.velocities(lifts, which)
     return step_to(model, q, after, moved)
 
 
@@ -285,10 +276,24 @@ class Mobility:
             self.across = solve_mass(factors, loops.K.T)
             self.inverse = solve_singular(loops.K @ self.across, np.eye(loops.K.shape[0]))
 
-    def solve(self, right: Matrix) -> Matrix:
-        """Return what impulses (nv, n) change velocities by."""
-        x = solve_mass(self.factors, right)
+    def solve(self, impulse: Vector) -> Vector:
+        """Return by how much an impulse (nv,) changes velocities."""
+        return self.finish(sweep_to_base(self.factors, list(impulse)))
+
+    def finish(self, half: Sequence[Any]) -> Vector:
+        """Return by how much an impulse changes velocities, after the sweep to the base."""
+        x = np.stack(sweep_from_base(self.factors, half))
         return x if self.loops is None else self.release(x, self.loops.K @ x)
+
+    def response(self, J: Matrix) -> Response:
+        """Return how the robot responds to impulses along rows (n, nv)."""
+        half = np.stack(sweep_to_base(self.factors, list(J.T)))
+        scaled = np.stack(self.factors.inverse_D)[:, None] * half
+        G = symmetric_product(half, scaled)
+        if self.loops is not None:
+            off = self.across.T @ J.T
+            G = G - off.T @ (self.inverse @ off)
+        return Response(self, half, G)
 
     def release(self, x: Array, off: Array) -> Any:
         """Return velocities less the least, in energy, by which their rates in the rows are off."""
@@ -307,18 +312,38 @@ class Mobility:
         return self.release(moved, recovery * end)
 
 
+class Response(NamedTuple):
+    """How a robot responds to impulses: rates of their rows, G (n, n), and velocities.
+
+    Of each row only what lies between it and the base is in `half` (nv, n), so that G takes few
+    products: ``J M^-1 J' = half' D^-1 half``.
+    """
+
+    mass: Mobility
+    half: Any
+    G: Any
+
+    def first(self, n: int) -> Response:
+        """Return that of the first n rows."""
+        return Response(self.mass, self.half[:, :n], self.G[:n, :n])
+
+    def velocities(self, impulses: Vector, which: Sequence[int] | None = None) -> Vector:
+        """Return by how much impulses along all rows, or some, change velocities (nv,)."""
+        half = self.half if which is None else self.half[:, which]
+        return self.mass.finish(list(half @ impulses))
+
+
 def hold_rows(
     before: Vector, mass: Mobility, held: HeldRows, step: float, recovery: Scalar
 ) -> tuple[Vector, Vector]:
     """Return velocities (nv,) within limits and against dry friction, and the way (nv,)."""
-    across = mass.solve(held.J.T)
-    G = held.J @ across
-    pushes = impulses.row_impulses(G, held.J @ before, rates_within(held, step))
-    after = before + across @ pushes
+    response = mass.response(held.J)
+    pushes = impulses.row_impulses(response.G, held.J @ before, rates_within(held, step))
+    after = before + response.velocities(pushes)
     moved = mass.return_to_loops(step * after, recovery)
     if not known_zero(recovery):
         own = ways_within(held, held.J @ moved, recovery)
-        moved = moved + across @ impulses.row_impulses(G, 0.0 * own.low, own)
+        moved = moved + response.velocities(impulses.row_impulses(response.G, 0.0 * own.low, own))
     return after, moved
 
 
@@ -336,9 +361,22 @@ def ways_within(held: HeldRows, moved: Vector, recovery: Scalar) -> impulses.Row
     return impulses.Rows(low, high, 0.0 * low)
 
 
-#: The product as a loop over all entries. Written out it leaves out zeros, but it grows with the
-#: square of the number of contacts, and takes long to compile.
+#: Products of so many factors are unrolled, and leave out zeros.
+UNROLLED = 4000
+#: The product as a loop over all entries: the code of larger ones would take long to compile.
 matrix_product = compile(lambda a, b: a @ b, name="matrix_product")
+
+
+def symmetric_product(a: Matrix, b: Matrix) -> Matrix:
+    """Return a' b for two matrices (nv, n) whose product is symmetric."""
+    nv, n = a.shape
+    if n * n * nv > UNROLLED:
+        return matrix_product(a.T, b)
+    full = np.outer(a[0], b[0])
+    for k in range(1, nv):
+        full = full + np.outer(a[k], b[k])
+    i, j = np.indices((n, n))
+    return full[np.maximum(i, j), np.minimum(i, j)]
 
 
 def viscosity(model: Model, v: Vector) -> Vector | None:

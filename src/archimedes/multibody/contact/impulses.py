@@ -43,12 +43,14 @@ from archimedes.multibody.parts.ranges import known_zero
 from archimedes.optimize.small.linear_algebra import times
 from archimedes.typing import Array, Matrix, Scalar, Vector
 
-#: Done when Coulomb's law holds up to this part of the largest impulse, or after so many rounds of
-#: so many sweeps and one step of Newton's method, which is kept where it is nearer.
-SETTLED, ROUNDS, SWEEPS = 1e-13, 600, 8
-#: Given up after so many rounds in which it has not come nearer by a tenth. Where contacts are
+#: Done when Coulomb's law holds up to this part of the largest impulse, or after so many sweeps,
+#: in rounds with one step of Newton's method each, which is kept where it is nearer.
+SETTLED, MOST_SWEEPS = 1e-13, 4800
+#: Sweeps in a round: fewer where a few contacts make Newton's method cheap beside them.
+SWEEPS, FEW_SWEEPS = 8, 4
+#: Given up after so many sweeps in which it has not come nearer by a tenth. Where contacts are
 #: about to slide they come nearer slowly, but all the way.
-PATIENCE, NEARER = 60, 0.9
+PATIENCE, NEARER = 480, 0.9
 #: What counts as nothing, in m/s times the root of kg: impulses that small make no difference.
 FLOOR = 3e-12
 #: So much is added to the diagonal of equations of size one, and taken off again so often.
@@ -58,7 +60,7 @@ DAMPING, REFINEMENTS = 1e-10, 3
 PROXIMAL = 1e-3
 #: The least that a contact's mobility counts, of the largest: one that cannot move stays as it is.
 LEAST = 1e-12
-#: Sweeps over more contacts are a loop, not written out.
+#: Sweeps over more contacts, and elimination of more blocks, are loops, not written out.
 WRITTEN_OUT = 4
 #: A function of impulses.
 Step: TypeAlias = "Callable[..., Any]"
@@ -158,6 +160,7 @@ def unit_cone_impulses(G: Matrix, b: Vector, mu: Array) -> Vector:
         lambda l, damping: newton_step(G, b, mu, l, damping),
         lambda l: violation(G, b, mu, l),
         b,
+        mu.shape[0],
     )
 
 
@@ -172,14 +175,13 @@ def unit_normal_impulses(G: Matrix, b: Vector) -> Vector:
     def step(l: Vector, damping: Scalar) -> Vector:
         u = times(G, l) + b
         shut = l - u > 0.0
-        return np.maximum(
-            l + solve_damped(normal_rows(G, shut), np.where(shut, -u, -l), damping), 0.0
-        )
+        A, off = normal_rows(G, shut), np.where(shut, -u, -l)
+        return np.maximum(l + solve_by_blocks(A, off, damping), 0.0)
 
     def off(l: Vector) -> Scalar:
         return np.max(np.abs(l - np.maximum(l - (times(G, l) + b), 0.0)))
 
-    return solve_cones(sweep, step, off, b)
+    return solve_cones(sweep, step, off, b, b.shape[0])
 
 
 @custom_jvp
@@ -189,13 +191,14 @@ def unit_row_impulses(G: Matrix, b: Vector, low: Vector, high: Vector, friction:
 
     def step(l: Vector, damping: Scalar) -> Vector:
         moves, off = row_slopes(times(G, l) + b, l, own)
-        return l + solve_damped(held_rows(G, moves), -off, damping)
+        return l + solve_by_blocks(held_rows(G, moves), -off, damping)
 
     return solve_cones(
         lambda l: sweep_rows(rows, b, own, l),
         step,
         lambda l: np.max(np.abs(row_slopes(times(G, l) + b, l, own)[1])),
         b,
+        b.shape[0],
     )
 
 
@@ -216,7 +219,8 @@ def unit_mixed_impulses(
         at = linearise(G, b, mu, l)
         moves, off = row_slopes((times(G, l) + b)[m3:], l[m3:], own)
         A = np.concatenate([at.A.reshape(m3, -1), held_rows(G, moves, m3)])
-        moved = l + solve_damped(A, -np.concatenate([at.F.ravel(), off]), damping)
+        right = -np.concatenate([at.F.ravel(), off])
+        moved = l + solve_by_blocks(A, right, damping, (m, each))
         L = moved[:m3].reshape(-1, each)
         return np.concatenate([np.where(L[:, :1] > 0.0, L, 0.0).ravel(), moved[m3:]])
 
@@ -224,22 +228,23 @@ def unit_mixed_impulses(
         _, left = row_slopes((times(G, l) + b)[m3:], l[m3:], own)
         return np.maximum(violation(G, b, mu, l), np.max(np.abs(left)))
 
-    return solve_cones(sweep, step, off, b)
+    return solve_cones(sweep, step, off, b, m + low.shape[0])
 
 
-def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector) -> Vector:
-    """Return impulses at which Coulomb's law holds, from zero on."""
+def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector, blocks: int) -> Vector:
+    """Return impulses of so many contacts and rows at which Coulomb's law holds, from zero on."""
+    sweeps = SWEEPS if blocks > WRITTEN_OUT else FEW_SWEEPS
 
     def one_round(state: tuple[Any, ...]) -> tuple[Any, ...]:
         before, _, damping, reached, waited = state
-        l = fori_loop(0, SWEEPS, lambda _, l: sweep(l), before)
+        l = fori_loop(0, sweeps, lambda _, l: sweep(l), before)
         other = newton(l, damping)
         left, other_left = off(l), off(other)
         nearer = other_left < left
         l, left = np.where(nearer, other, l), np.where(nearer, other_left, left)
         damping = np.where(nearer, DAMPING, DAMPING + PROXIMAL - damping)
         gained = left < NEARER * reached
-        reached, waited = np.where(gained, left, reached), np.where(gained, 0.0, waited + 1.0)
+        reached, waited = np.where(gained, left, reached), np.where(gained, 0.0, waited + sweeps)
         return l, left, damping, reached, waited
 
     def goes_on(state: tuple[Any, ...]) -> Any:
@@ -249,7 +254,7 @@ def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector) -> Vector:
     start = 0.0 * b
     first = off(start)
     state = (start, first, 0.0 * b[0] + DAMPING, first, 0.0 * b[0])
-    return while_loop(goes_on, one_round, state, max_steps=ROUNDS)[0]
+    return while_loop(goes_on, one_round, state, max_steps=MOST_SWEEPS // sweeps)[0]
 
 
 def roll_rows(G: Matrix, size: int, stop: int | None = None, first: int = 0) -> Array:
@@ -462,9 +467,9 @@ def contact_slope(
 
 def newton_step(G: Matrix, b: Vector, mu: Array, l: Vector, damping: Scalar) -> Any:
     """Return impulses after a step of Newton's method; pulls are cut off."""
-    at = linearise(G, b, mu, l)
-    moved = l + solve_damped(at.A.reshape(G.shape), -at.F.ravel(), damping)
-    L = moved.reshape(-1, sizes_of(mu)[1])
+    at, sizes = linearise(G, b, mu, l), sizes_of(mu)
+    moved = l + solve_by_blocks(at.A.reshape(G.shape), -at.F.ravel(), damping, sizes)
+    L = moved.reshape(sizes)
     return np.where(L[:, :1] > 0.0, L, 0.0).ravel()
 
 
@@ -531,14 +536,63 @@ def normal_rows(G: Matrix, shut: Array) -> Matrix:
     return np.where(shut[:, None], G, np.eye(G.shape[0]))
 
 
-def solve_damped(A: Matrix, right: Vector, damping: Scalar | None = None) -> Any:
+def solve_damped(A: Matrix, right: Vector) -> Any:
     """Return x with ``A x = right``, one of them where A is singular."""
     eye = np.eye(A.shape[0])
-    inverse = np.linalg.solve(A + (DAMPING if damping is None else damping) * eye, eye)
+    inverse = np.linalg.solve(A + DAMPING * eye, eye)
     x = times(inverse, right)
-    for _ in range(REFINEMENTS if damping is None else 0):
+    for _ in range(REFINEMENTS):
         x = x + times(inverse, right - times(A, x))
     return x
+
+
+def solve_by_blocks(
+    A: Matrix, right: Vector, damping: Scalar, sizes: tuple[int, int] = (0, 1)
+) -> Any:
+    """Return x with ``(A + damping I) x = right``, for a step of Newton's method.
+
+    The first rows are those of contacts, `sizes` (their number, numbers each); the others are
+    blocks of their own. Blocks are eliminated in turn and no rows exchanged: a contact by itself,
+    or a row, has a solution, and where others spoil it, sweeps go on alone.
+    """
+    (m, each), n = sizes, A.shape[0]
+    A = A + damping * np.eye(n)
+    spans = [slice(each * k, each * (k + 1)) for k in range(m)]
+    spans += [slice(k, k + 1) for k in range(each * m, n)]
+    if len(spans) > WRITTEN_OUT:
+        W = np.concatenate([A, right[:, None]], axis=1)
+        W = eliminate_in_loop(W, 0, m, each)
+        return eliminate_in_loop(W, each * m, n - each * m, 1)[:, n]
+    rows = [[A[i, j] for j in spans] + [right[i, None]] for i in spans]
+    for k, own in enumerate(rows):
+        inverse = invert_block(own[k])
+        own[k + 1 :] = [inverse @ block for block in own[k + 1 :]]
+        for row in rows[k + 1 :]:
+            row[k + 1 :] = [x - row[k] @ y for x, y in zip(row[k + 1 :], own[k + 1 :], strict=True)]
+    x: list[Any] = []
+    for k, own in reversed(list(enumerate(rows))):
+        x.insert(0, own[-1] - sum(B @ y for B, y in zip(own[k + 1 : -1], x, strict=True)))
+    return np.concatenate(x)[:, 0]
+
+
+def eliminate_in_loop(W: Matrix, first: int, count: int, each: int) -> Matrix:
+    """Return rows (n, columns) in which so many blocks from a row on are eliminated."""
+    if not count:
+        return W
+    numbers = np.arange(W.shape[0])
+
+    def one(W: Matrix, k: Array) -> tuple[Matrix, None]:
+        own = first + each * k + np.arange(each)
+        beside, pivots = np.take(W, own, axis=1), np.take(W, own, axis=0)
+        pivots = invert_block(np.take(pivots, own, axis=1)) @ pivots
+        return W - (beside - (numbers[:, None] == own)) @ pivots, None
+
+    return scan(one, W, np.arange(count))[0]
+
+
+def invert_block(B: Matrix) -> Matrix:
+    """Return the inverse of the block of a contact (3, 3), (4, 4), (6, 6), or of a row (1, 1)."""
+    return 1.0 / B if B.shape[0] == 1 else np.linalg.inv(B)
 
 
 #: Numbers take the way that recordings take: the loops are native code.
