@@ -44,7 +44,8 @@ from archimedes.optimize.small.linear_algebra import times
 from archimedes.typing import Array, Matrix, Scalar, Vector
 
 #: Done when Coulomb's law holds up to this part of the largest impulse, or after so many sweeps,
-#: in rounds with one step of Newton's method each, which is kept where it is nearer.
+#: in rounds with one step of Newton's method each, which is kept where it is nearer. Where it is
+#: not, the next one goes to where the first impulse ends only, or is damped.
 SETTLED, MOST_SWEEPS = 1e-13, 4800
 #: Sweeps in a round: fewer where a few contacts make Newton's method cheap beside them.
 SWEEPS, FEW_SWEEPS = 8, 4
@@ -62,6 +63,10 @@ PROXIMAL = 1e-3
 LEAST = 1e-12
 #: Sweeps over more contacts, and elimination of more blocks, are loops, not written out.
 WRITTEN_OUT = 4
+#: A contact whose friction is within so much of its most slides already.
+AT_THE_EDGE = 1e-9
+#: How far Newton's method goes: all the way, until the first impulse ends, or damped.
+FULL, TO_FIRST, DAMPED = 0.0, 1.0, 2.0
 #: A function of impulses.
 Step: TypeAlias = "Callable[..., Any]"
 
@@ -157,7 +162,7 @@ def unit_cone_impulses(G: Matrix, b: Vector, mu: Array) -> Vector:
     rows = roll_rows(G, each)
     return solve_cones(
         lambda l: sweep_contacts(rows, b.reshape(-1, each), mu, l),
-        lambda l, damping: newton_step(G, b, mu, l, damping),
+        lambda l, way: newton_step(G, b, mu, l, way),
         lambda l: violation(G, b, mu, l),
         b,
         mu.shape[0],
@@ -172,11 +177,12 @@ def unit_normal_impulses(G: Matrix, b: Vector) -> Vector:
     def sweep(l: Vector) -> Vector:
         return sweep_contacts(rows, b.reshape(-1, 1), 0.0 * b, l)
 
-    def step(l: Vector, damping: Scalar) -> Vector:
+    def step(l: Vector, way: Scalar) -> Vector:
         u = times(G, l) + b
         shut = l - u > 0.0
         A, off = normal_rows(G, shut), np.where(shut, -u, -l)
-        return np.maximum(l + solve_by_blocks(A, off, damping), 0.0)
+        change = solve_by_blocks(A, off, damping_of(way))
+        return np.maximum(l + part_of(way, ends_of_pushes(l, change)) * change, 0.0)
 
     def off(l: Vector) -> Scalar:
         return np.max(np.abs(l - np.maximum(l - (times(G, l) + b), 0.0)))
@@ -189,9 +195,10 @@ def unit_row_impulses(G: Matrix, b: Vector, low: Vector, high: Vector, friction:
     """Return `row_impulses` where the diagonal of G is one."""
     rows, own = roll_rows(G, 1), Rows(low, high, friction)
 
-    def step(l: Vector, damping: Scalar) -> Vector:
+    def step(l: Vector, way: Scalar) -> Vector:
         moves, off = row_slopes(times(G, l) + b, l, own)
-        return l + solve_by_blocks(held_rows(G, moves), -off, damping)
+        change = solve_by_blocks(held_rows(G, moves), -off, damping_of(way))
+        return l + part_of(way, ends_of_rows(l, change, own)) * change
 
     return solve_cones(
         lambda l: sweep_rows(rows, b, own, l),
@@ -215,12 +222,15 @@ def unit_mixed_impulses(
         l = sweep_contacts(contacts, b[:m3].reshape(-1, each), mu, l)
         return sweep_rows(rows, b[m3:], own, l)
 
-    def step(l: Vector, damping: Scalar) -> Vector:
+    def step(l: Vector, way: Scalar) -> Vector:
         at = linearise(G, b, mu, l)
         moves, off = row_slopes((times(G, l) + b)[m3:], l[m3:], own)
         A = np.concatenate([at.A.reshape(m3, -1), held_rows(G, moves, m3)])
         right = -np.concatenate([at.F.ravel(), off])
-        moved = l + solve_by_blocks(A, right, damping, (m, each))
+        change = solve_by_blocks(A, right, damping_of(way), (m, each))
+        ends = ends_of_contacts(l[:m3], change[:m3], mu)
+        ends = np.concatenate([ends, ends_of_rows(l[m3:], change[m3:], own)])
+        moved = l + part_of(way, ends) * change
         L = moved[:m3].reshape(-1, each)
         return np.concatenate([np.where(L[:, :1] > 0.0, L, 0.0).ravel(), moved[m3:]])
 
@@ -236,16 +246,16 @@ def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector, blocks: int) ->
     sweeps = SWEEPS if blocks > WRITTEN_OUT else FEW_SWEEPS
 
     def one_round(state: tuple[Any, ...]) -> tuple[Any, ...]:
-        before, _, damping, reached, waited = state
+        before, _, way, reached, waited = state
         l = fori_loop(0, sweeps, lambda _, l: sweep(l), before)
-        other = newton(l, damping)
+        other = newton(l, way)
         left, other_left = off(l), off(other)
         nearer = other_left < left
         l, left = np.where(nearer, other, l), np.where(nearer, other_left, left)
-        damping = np.where(nearer, DAMPING, DAMPING + PROXIMAL - damping)
+        way = np.where(nearer | (way == DAMPED), FULL, way + 1.0)
         gained = left < NEARER * reached
         reached, waited = np.where(gained, left, reached), np.where(gained, 0.0, waited + sweeps)
-        return l, left, damping, reached, waited
+        return l, left, way, reached, waited
 
     def goes_on(state: tuple[Any, ...]) -> Any:
         l, left, _, _, waited = state
@@ -253,8 +263,54 @@ def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector, blocks: int) ->
 
     start = 0.0 * b
     first = off(start)
-    state = (start, first, 0.0 * b[0] + DAMPING, first, 0.0 * b[0])
+    state = (start, first, 0.0 * b[0] + FULL, first, 0.0 * b[0])
     return while_loop(goes_on, one_round, state, max_steps=MOST_SWEEPS // sweeps)[0]
+
+
+def damping_of(way: Scalar) -> Any:
+    """Return what is added to the diagonal of the equations of Newton's method."""
+    return np.where(way == DAMPED, PROXIMAL, DAMPING)
+
+
+def part_of(way: Scalar, ends: Vector) -> Any:
+    """Return which part of a step of Newton's method is gone, given those where impulses end.
+
+    Of constraints that are nearly redundant, all feet on the ground and all knees at their stops,
+    the step is long and many impulses would pull at its end. Only the first should go.
+    """
+    return np.where(way == TO_FIRST, np.min(ends), 1.0)
+
+
+def ends_of_pushes(l: Vector, change: Vector) -> Vector:
+    """Return the part of a change at which each impulse (m,) along a normal is zero, at most 1."""
+    ends = (l > 0.0) & (l + change < 0.0)
+    return np.where(ends, l / np.where(ends, -change, 1.0), 1.0)
+
+
+def ends_of_contacts(l: Vector, change: Vector, mu: Array) -> Vector:
+    """Return the part of a change at which each contact opens, or begins to slide, spin or roll."""
+    sizes = sizes_of(mu)
+    L, D = l.reshape(sizes), change.reshape(sizes)
+    ends = [ends_of_pushes(L[:, 0], D[:, 0])]
+    for first, stop, most in resistances(mu):
+        # Where |t + s dt| = mu (n + s dn): a s^2 + 2 b s + c = 0, with c < 0 within the cone.
+        t, dt, n, dn = L[:, first:stop], D[:, first:stop], most * L[:, 0], most * D[:, 0]
+        a = np.sum(dt * dt, axis=1) - dn * dn
+        b = np.sum(t * dt, axis=1) - n * dn
+        c = np.sum(t * t, axis=1) - n * n
+        sticks = c < -AT_THE_EDGE * n * n
+        root = b + np.sqrt(np.maximum(b * b - a * c, 0.0))
+        leaves = sticks & (root > -c)
+        ends.append(np.where(leaves, -c / np.where(leaves, root, 1.0), 1.0))
+    return np.concatenate(ends)
+
+
+def ends_of_rows(l: Vector, change: Vector, own: Rows) -> Vector:
+    """Return the part of a change at which each row (n,) leaves its bound or begins to slide."""
+    side = np.where(np.abs(l) > own.friction, np.sign(l), np.sign(change))
+    left = side * own.friction - l
+    ends = (left * change > 0.0) & (np.abs(left) < np.abs(change))
+    return np.where(ends, left / np.where(ends, change, 1.0), 1.0)
 
 
 def roll_rows(G: Matrix, size: int, stop: int | None = None, first: int = 0) -> Array:
@@ -338,7 +394,8 @@ def row_slopes(u: Vector, l: Vector, own: Rows) -> tuple[Vector, Vector]:
     """Return which rows move, not held by friction or at a bound, and by how much l is off."""
     z = u - l
     slowed = z - np.minimum(np.maximum(z, -own.friction), own.friction)
-    moves = (np.abs(z) > own.friction) & (slowed > own.low) & (slowed < own.high)
+    # At z = 0 a row without friction moves: friction of zero holds nothing.
+    moves = (np.abs(z) >= own.friction) & (slowed > own.low) & (slowed < own.high)
     return moves, u - row_velocity(z, own)
 
 
@@ -465,11 +522,11 @@ def contact_slope(
     return slope, off, shut, *([*part] for part in zip(*parts))
 
 
-def newton_step(G: Matrix, b: Vector, mu: Array, l: Vector, damping: Scalar) -> Any:
+def newton_step(G: Matrix, b: Vector, mu: Array, l: Vector, way: Scalar) -> Any:
     """Return impulses after a step of Newton's method; pulls are cut off."""
     at, sizes = linearise(G, b, mu, l), sizes_of(mu)
-    moved = l + solve_by_blocks(at.A.reshape(G.shape), -at.F.ravel(), damping, sizes)
-    L = moved.reshape(sizes)
+    change = solve_by_blocks(at.A.reshape(G.shape), -at.F.ravel(), damping_of(way), sizes)
+    L = (l + part_of(way, ends_of_contacts(l, change, mu)) * change).reshape(sizes)
     return np.where(L[:, :1] > 0.0, L, 0.0).ravel()
 
 
