@@ -203,3 +203,20 @@ def gates(v: SimpleNamespace, left: Any, right: Any) -> None:
     for phase in v.found.phases[:-1]:
         right.axvline(phase.tf, color="C1", linestyle="--", linewidth=0.8)
     right.set(xlabel="time (s)", ylabel="speed (m/s)", title="gates are dashed")
+
+
+@picture("28_quadruped_learns_to_walk")
+def learnt_walk(v: SimpleNamespace, left: Any, right: Any) -> None:
+    """The paths from above, and what was wanted; joints of a leg in a second."""
+    seconds = v.walking.HELD
+    heading = seconds * np.cumsum(v.ROUTE[:, 1])
+    way = seconds * np.cumsum(v.ROUTE[:, :1] * np.stack([np.cos(heading), np.sin(heading)], 1), 0)
+    left.plot(*way.T, "k--", linewidth=0.8, label="wanted")
+    for name, q in v.walks.items():
+        left.plot(q[:, 0], q[:, 1], label=name)
+    left.set(xlabel="x (m)", ylabel="y (m)", aspect="equal")
+    left.legend(frameon=False)
+    some = slice(100, 150)
+    lines = right.plot(seconds * np.arange(50), v.walks["steps of contact"][some, 7:10])
+    right.legend(lines, ["roll", "pitch", "knee"], frameon=False, ncols=3)
+    right.set(xlabel="time (s)", ylabel="joints of the front left leg (rad)")
