@@ -46,9 +46,15 @@ def ppo(example):
 
 
 @pytest.fixture(scope="module")
-def control(walking):
-    with np.load(EXAMPLES / "learning" / "walking_policy.npz") as policy:
-        return walking.controller(dict(policy))
+def policy():
+    """The policy that is stored."""
+    with np.load(EXAMPLES / "learning" / "walking_policy.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.fixture(scope="module")
+def control(walking, policy):
+    return walking.controller(policy)
 
 
 # ---- the policy ----------------------------------------------------------------------------------
@@ -82,6 +88,25 @@ def test_it_walks_for_ten_seconds_here_and_in_mujoco(example, walking, control, 
         theirs = example["walk_in_mujoco"](control, start, route)
         check_walk(ours, speed, turn, 10.0)
         check_walk(theirs, speed, turn, 10.0)
+
+
+@pytest.mark.long
+def test_it_follows_what_episodes_draw(walking, policy):
+    """Commands, frictions and starts as in learning: at most a hundredth of 400 robots falls."""
+
+    def episode(key):
+        def one(carry, _):
+            state, seen = carry
+            state, result = walking.task.step(state, walking.act(policy, seen))
+            seen = result.observation
+            off = np.stack([seen[0] - seen[11], seen[5] - seen[12]])
+            return (state, seen), (result.terminated, np.abs(off))
+
+        return arc.scan(one, walking.task.reset(key), None, 500)[1]
+
+    fell, off = arc.vmap(episode)(arc.random.split(arc.random.key(1), 400))
+    assert fell.any(axis=1).sum() <= 4
+    assert np.all(np.median(off[:, 100:].mean(axis=1), axis=0) < 0.05)  # m/s, rad/s
 
 
 @pytest.mark.long
