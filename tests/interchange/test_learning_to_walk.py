@@ -22,6 +22,8 @@ from ..optional_packages import import_or_skip
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def example():
@@ -77,7 +79,6 @@ def check_walk(q, speed, turn, seconds):
     assert abs(heading - angle) < 0.35 and np.hypot(*(q[-1, :2] - place)) < 1.0
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("friction", [0.45, 0.7, 0.95])
 def test_it_walks_for_ten_seconds_here_and_in_mujoco(example, walking, control, friction):
     import_or_skip("mujoco")
@@ -90,7 +91,6 @@ def test_it_walks_for_ten_seconds_here_and_in_mujoco(example, walking, control, 
         check_walk(theirs, speed, turn, 10.0)
 
 
-@pytest.mark.long
 def test_it_follows_what_episodes_draw(walking, policy):
     """Commands, frictions and starts as in learning: at most a hundredth of 400 robots falls."""
 
@@ -109,7 +109,6 @@ def test_it_follows_what_episodes_draw(walking, policy):
     assert np.all(np.median(off[:, 100:].mean(axis=1), axis=0) < 0.05)  # m/s, rad/s
 
 
-@pytest.mark.long
 def test_it_falls_without_the_policy(example, walking):
     """The test of a fall is one: legs that do nothing but bend do not carry it."""
     command = np.array([0.5, 0.0])
@@ -119,7 +118,6 @@ def test_it_falls_without_the_policy(example, walking):
         check_walk(q, *command, 2.0)
 
 
-@pytest.mark.long
 def test_c_computes_the_bits_of_the_policy(walking, control):
     if not (shutil.which("gcc") or shutil.which("clang")):
         pytest.skip("no C compiler")
@@ -193,14 +191,12 @@ def test_numpy_computes_the_network_of_pytorch(ppo, walking):
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.long
 def test_the_reward_rises(ppo, walking):
     robots = ppo.Robots(walking.task, 256)
     _, rewards = ppo.train(robots, rounds=60)
     assert np.mean(rewards[-5:]) > np.mean(rewards[:5]) + 0.3
 
 
-@pytest.mark.long
 def test_a_round_on_an_emulated_gpu_has_the_bits_of_one_on_the_cpu(ppo, walking, monkeypatch):
     """One kernel is compiled, and states stay on the device."""
     torch = importlib.import_module("torch")
