@@ -291,7 +291,7 @@ class Touch(NamedTuple):
 
     `second` is the frame of the other shape, None for the ground; `material` has the numbers of
     `Ground` and `Pair`. `share` is what it counts as a spring of its own, 0 where it is the same
-    place as another.
+    place as another. `along` (3,) is the axis of a capsule on a plane, None elsewhere.
     """
 
     gap: Any
@@ -301,6 +301,7 @@ class Touch(NamedTuple):
     second: str | None
     material: Any
     share: Any = 1.0
+    along: Any = None
 
 
 class Solid(NamedTuple):
@@ -347,14 +348,21 @@ def touches(
             away, n = ground.gap(center)
             d = away - radius
             place = center - radius * n
-            every.append(Touch(d, n, place, shape.frame, None, ground, share))
+            touch = Touch(d, n, place, shape.frame, None, ground, share)
+            every.append(touch._replace(along=axis_of(S, shape.kind)))
     for pair in pairs:
         first, second = pair.first.frame, pair.second.frame
         if link_of(model, first) == link_of(model, second):
             still.append(f"Pair of frames {first!r} and {second!r}: neither moves on the other")
             continue  # parts of one body, which `every_pair` cannot know, do not push each other
+        along = None
+        if pair.second.kind == "half-space":
+            along = axis_of(solid(model, q, pair.first), pair.first.kind)
+        elif pair.first.kind == "half-space":
+            along = axis_of(solid(model, q, pair.second), pair.second.kind)
         for d, n, point, *share in pair_touches(model, q, pair.first, pair.second):
-            every.append(Touch(d, n, point, first, second, pair, *share))
+            touch = Touch(d, n, point, first, second, pair, *share)
+            every.append(touch._replace(along=along))
     if not every:
         nothing = "there is nothing that could touch: give contacts and a ground, or pairs"
         raise ValueError("; ".join([*still[:1], nothing]))
@@ -368,6 +376,11 @@ def ground_centers(
     if kind in FACING_PLACES:
         return FACING_PLACES[kind](S, ground.gap(S.middle)[1])
     return S.centers, [1.0] * len(S.centers), S.radius
+
+
+def axis_of(S: Solid, kind: str) -> Vec3 | None:
+    """Return the axis (3,) of a capsule, from one end to the other; None of other shapes."""
+    return S.centers[1] - S.centers[0] if kind == "capsule" else None
 
 
 def materials_of(ground: Ground | None, pairs: Sequence[Pair]) -> list[Ground | Pair]:

@@ -33,8 +33,8 @@ Source: Hunt and Crossley, J. Applied Mechanics 42, 1975.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -79,6 +79,8 @@ CREEP = 1e-6
 #: The most that friction counts, a slope of 89.4 deg: infinity times an impulse of zero is nan, and
 #: contacts of a face that brace themselves against each other without limit lift it.
 ENDLESS = 100.0
+#: A function that returns the normal of a touch and two directions across it, as rows.
+Axes: TypeAlias = "Callable[[Touch], Matrix]"
 
 
 def contact_step(
@@ -408,8 +410,14 @@ def friction_of(points: Sequence[Touch]) -> Array:
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
 
-def contact_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Matrix:
-    """Return the matrix (3 m, nv) of the velocities of the first shapes relative to the second."""
+def contact_rows(
+    model: Model, q: Vector, points: Sequence[Touch], axes_of: Axes | None = None
+) -> Matrix:
+    """Return the matrix (3 m, nv) of the velocities of the first shapes relative to the second.
+
+    Along the normals, and `tangents` unless `axes_of` returns other axes (3, 3), as rows.
+    """
+    axes_of = axes_of or contact_axes
     jacobians: dict[str, Any] = {}
     rows = []
     for touch in points:
@@ -420,15 +428,23 @@ def contact_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Matrix:
             arm = touch.point - world_pose(model, q, frame).p
             J = jacobians[frame]
             at_point = at_point + sign * (J[:3] - skew(arm) @ J[3:])
-        rows.append(np.stack([touch.normal, *tangents(touch.normal)]) @ at_point)
+        rows.append(axes_of(touch) @ at_point)
     return np.concatenate(rows)
 
 
-def turning_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Array:
+def contact_axes(touch: Touch) -> Matrix:
+    """Return the normal of a touch and two tangents, as rows."""
+    return np.stack([touch.normal, *tangents(touch.normal)])
+
+
+def turning_rows(
+    model: Model, q: Vector, points: Sequence[Touch], axes_of: Axes | None = None
+) -> Array:
     """Return the matrices (m, 3, nv) of the angular velocities of the first shapes to the second.
 
-    About the normal, and about two tangents.
+    About the axes of `contact_rows`.
     """
+    axes_of = axes_of or contact_axes
     jacobians: dict[str, Any] = {}
     rows = []
     for touch in points:
@@ -437,7 +453,7 @@ def turning_rows(model: Model, q: Vector, points: Sequence[Touch]) -> Array:
             if frame not in jacobians:
                 jacobians[frame] = frame_jacobian(model, q, frame, "aligned")[3:]
             turn = turn + sign * jacobians[frame]
-        rows.append(np.stack([touch.normal, *tangents(touch.normal)]) @ turn)
+        rows.append(axes_of(touch) @ turn)
     return np.stack(rows)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from archimedes import checks
 from archimedes.multibody.contact.decomposition import convex_parts
 from archimedes.multibody.contact.hulls import Polygons, hull_core, tangents
+from archimedes.multibody.parts.closures import Softness
 from archimedes.multibody.parts.geometry import Shape, mesh_surface, mesh_vertices
 from archimedes.multibody.parts.ranges import check_placement
 from archimedes.tree import field, struct
@@ -46,7 +47,9 @@ KINDS = ("points", "capsule", "box", "hull", "cylinder", "ellipsoid", "half-spac
 #: Those that have polygons, where they meet each other and boxes, capsules and spheres.
 FACETED = ("hull", "cylinder", "ellipsoid")
 #: Numbers of a ground and of a pair.
-MATERIAL = ("friction", "stiffness", "dissipation", "slip_speed", "torsional", "rolling")
+MATERIAL = (
+    "friction", "stiffness", "dissipation", "slip_speed", "torsional", "rolling", "margin"
+)  # fmt: skip
 
 
 @struct
@@ -75,6 +78,11 @@ class Ground:
         force. 0 by default.
     height : callable, optional
         Height ``height(x, y)`` in m of a terrain above the plane. None by default.
+    margin : float, optional
+        Distance in m from which on `soft_dynamics` pushes, which is MuJoCo's margin less its gap.
+        0 by default.
+    softness : Softness, optional
+        How soft `soft_dynamics` makes the contact: MuJoCo's usual numbers by default.
 
     Examples
     --------
@@ -92,6 +100,8 @@ class Ground:
     torsional: Any = field(units="m", default=0.0)
     rolling: Any = field(units="m", default=0.0)
     height: Any = field(static=True, default=None)
+    margin: Any = field(units="m", default=0.0)
+    softness: Softness = field(static=True, default=Softness())
 
     def __post_init__(self) -> None:
         """Check the directions, and make the normal one of length one."""
@@ -202,6 +212,11 @@ class Pair:
     rolling : float, optional
         Coefficient of rolling friction in m: rolling is resisted by up to this times the normal
         force. 0 by default.
+    margin : float, optional
+        Distance in m from which on `soft_dynamics` pushes, which is MuJoCo's margin less its gap.
+        0 by default.
+    softness : Softness, optional
+        How soft `soft_dynamics` makes the contact: MuJoCo's usual numbers by default.
 
     Examples
     --------
@@ -218,6 +233,8 @@ class Pair:
     slip_speed: Any = field(units="m/s", default=1e-3)
     torsional: Any = field(units="m", default=0.0)
     rolling: Any = field(units="m", default=0.0)
+    margin: Any = field(units="m", default=0.0)
+    softness: Softness = field(static=True, default=Softness())
 
     def __post_init__(self) -> None:
         """Raise if the shapes cannot touch."""
@@ -228,7 +245,7 @@ class Pair:
             raise ValueError("Pair: two half-spaces cannot be in contact")
 
 
-def every_pair(shapes: Sequence[Contacts], **values: Scalar) -> list[Pair]:
+def every_pair(shapes: Sequence[Contacts], **values: Any) -> list[Pair]:
     """Return all pairs of shapes on different frames.
 
     Parameters
@@ -488,6 +505,7 @@ def check_material(material: Ground | Pair, name: str) -> None:
         if key != "slip_speed":
             checks.check_not_negative(getattr(material, key), f"{name} {key}")
     checks.check_positive(material.slip_speed, f"{name} slip_speed")
+    checks.check_type(material.softness, f"{name} softness", Softness, "write Softness(...)")
 
 
 def unit_normal(normal: ArrayLike, name: str) -> Vec3:

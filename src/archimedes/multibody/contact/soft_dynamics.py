@@ -1,7 +1,7 @@
-"""Limits, dry friction and closures as soft constraints, all at once, as MuJoCo has them.
+"""Limits, dry friction, contact and closures as soft constraints, all at once, as MuJoCo has them.
 
-Legend: J are the rows of what is beyond a limit, has dry friction, or is held together; r is a gap,
-negative beyond a limit, or a violation. A constraint wants the acceleration
+Legend: J are the rows of what is beyond a limit, has dry friction, touches, or is held together; r
+is a gap, negative beyond a limit and in contact, or a violation. A constraint wants
 ``a_ref = -b J v - k d r`` with ``b = 2 z f / d_max``, ``k = f^2 / d_max^2`` for the frequency f and
 the damping ratio z of its stop, and is as soft as ``R = m (1 - d) / d``, where m is its mobility,
 what a unit of force accelerates, where the springs are at rest. Rows of limits and friction are
@@ -9,6 +9,14 @@ scaled so that m is one. The impedance d grows with ``|r|`` over a way. Forces l
 ``(J M^-1 J' + R) l + J a - a_ref >= 0``, ``l >= 0``, one of both zero; those of friction are
 between -F and F, those of closures have any sign, and are eliminated first. How rows change with
 the configuration, ``dJ/dt v``, counts for frames that are held together, and for nothing else.
+
+A contact has the normal n, directions t_j across it (two to slide, one to spin about the normal,
+two to roll) and coefficients mu_j. R is that of the normal; with an elliptic cone that of t_j is
+``R (mu_1 / mu_j)^2 / i`` (i is ``impratio``), and the spring is along n alone. A pyramid has two
+edges ``n + mu_j t_j`` and ``n - mu_j t_j`` in place of each t_j, forces of one sign, and
+``2 mu_1^2 R (1 + mu_1^2) / i`` for all of them. m is what the centres of mass of both bodies add up
+to, the mean of all directions. Accelerations are those of MuJoCo's coordinates, whose free joints
+have linear velocities in axes that stand still.
 
 Two frames that are held together have the violation ``p = p_2 - p_1``, in axes of the world, and
 ``e = s u``, where u is the vector part of the quaternion of the first frame in the second and s how
@@ -19,19 +27,37 @@ Source: MuJoCo documentation, "Computation", constraint model.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from archimedes.checks import as_array, check_shape, check_that
+from archimedes.checks import (
+    as_array,
+    check_choice,
+    check_positive,
+    check_shape,
+    check_that,
+    concrete,
+)
 from archimedes.function import jvp
 from archimedes.multibody.algorithms.configurations import integrate
 from archimedes.multibody.algorithms.forward_dynamics import aba
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
-from archimedes.multibody.algorithms.limits import FAR, HeldRows, held_rows
-from archimedes.multibody.algorithms.links import Forces
-from archimedes.multibody.contact import impulses
+from archimedes.multibody.algorithms.limits import HeldRows, held_rows
+from archimedes.multibody.algorithms.links import Forces, SameModel, has_known_numbers
+from archimedes.multibody.algorithms.mass_matrix import inverse_mass_matrix
+from archimedes.multibody.contact.collision import Touch, link_of, moving_frames, touches
+from archimedes.multibody.contact.contact_dynamics import (
+    contact_axes,
+    contact_rows,
+    standing_still,
+    turning_rows,
+)
+from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair
+from archimedes.multibody.contact.soft_forces import Springs, soft_forces
 from archimedes.multibody.parts.closures import Closure, Softness
+from archimedes.multibody.parts.ranges import known_zero
 from archimedes.multibody.systems.constraints import (
     Holds,
     check_closures,
@@ -53,6 +79,15 @@ __all__ = ["soft_dynamics"]
 
 #: Impedances are within these; ways and masses below the second count as none, as in MuJoCo.
 LEAST_IMPEDANCE, LEAST = 1e-4, 1e-15
+#: Coefficients of friction are no smaller, as in MuJoCo.
+LEAST_FRICTION = 1e-5
+#: Which coefficient each direction across a normal has.
+ACROSS = ("friction", "friction", "torsional", "rolling", "rolling")
+CONES = ("pyramidal", "elliptic")
+#: Numbers of a softness that make its reference.
+STOP = ("frequency", "damping")
+#: A capsule stands on end up to this angle in rad.
+UPRIGHT = 1e-6
 
 
 def soft_dynamics(
@@ -65,12 +100,18 @@ def soft_dynamics(
     actuators: Sequence[Any] | None = None,
     closures: Sequence[Holds] = (),
     impedance: ArrayLike | None = None,
+    contacts: Sequence[Contacts] = (),
+    ground: Ground | None = None,
+    pairs: Sequence[Pair] = (),
+    cone: str = "pyramidal",
+    impratio: float = 1.0,
 ) -> State:
-    """Return the rates of a state with limits, dry friction and closures as MuJoCo has them.
+    """Return the rates of a state with limits, dry friction, contact and closures as MuJoCo's.
 
     Where `dynamics` has a spring for each limit and smooth friction, here all of them are one
     optimization, which takes most of a load off a limit and lets friction hold. Motions are
-    MuJoCo's; energy may grow a little. Each evaluation solves for the forces, which takes longer.
+    MuJoCo's; energy may grow a little, and what sticks creeps. Each evaluation solves for the
+    forces, which takes longer.
 
     Parameters
     ----------
@@ -91,6 +132,17 @@ def soft_dynamics(
         What is held together, as softly as their `softness` says, such as ``model.closures``.
     impedance : array (5,), optional
         MuJoCo's ``solimp`` for all limits and friction. None, the default: those of the model.
+    contacts : sequence of Contacts, optional
+        Shapes that touch the ground.
+    ground : Ground, optional
+        The ground, with its `softness` and `margin`. None by default.
+    pairs : sequence of Pair, optional
+        Pairs of shapes that touch each other, each with its `softness` and `margin`.
+    cone : {"pyramidal", "elliptic"}, optional
+        Cones of friction. MuJoCo's default, a pyramid of four sides, is less than a cone between
+        its edges.
+    impratio : float, optional
+        How much stiffer friction is than the normal, 1 by default. A larger one creeps less.
 
     Examples
     --------
@@ -100,10 +152,12 @@ def soft_dynamics(
     >>> b.add_body("bob", mass=2.0, inertia=[0.1, 0.1, 0.1])
     >>> b.attach("bob", joint="rail", kind="prismatic", axis=[0, 0, 1], lower=0.0)
     >>> x = mb.State(np.array([-0.01]), np.zeros(1))
-    >>> mb.soft_dynamics(b.build(), 0.0, x).v.round(3)  # 0.95 (50 rad/s)^2 0.01 m - 0.05 g
+    >>> mb.soft_dynamics(b.build(), 0.0, x).v.round(2)  # 0.95 (50 rad/s)^2 0.01 m - 0.05 g
     array([24.51])
     """
     check_is_state(x)
+    check_choice(cone, "cone", CONES)
+    check_positive(impratio, "impratio")
     torques, rates = commanded(model, x, u, actuators)
     q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")
     held = held_rows(model, q, True)
@@ -112,20 +166,26 @@ def soft_dynamics(
         sliding = replace(model.tendons, friction=0.0 * model.tendons.friction)
         smooth = replace(smooth, tendons=sliding)
     a = aba(smooth, q, v, torques, forces, True)
-    if held is None and not closures:
+    touching = bool(contacts or pairs)
+    if held is None and not closures and not touching:
         return rates_of(model, x, a, rates)
     factors = mass_factors(model, q)
     ties = tie(model, closures, q, v, factors) if closures else None
     if ties is not None:
         a = a + ties.react(ties.wanted - ties.J @ a)
-    if held is None:
+    parts = [] if held is None else [solve_limits(held, v, impedance)]
+    cones = None
+    if touching:
+        points = touches(model, q, contacts, ground, pairs)
+        flat, cones = soft_contacts(model, q, v, points, cone, impratio)
+        parts += flat
+    if not parts and cones is None:
         return rates_of(model, x, a, rates)
-    limits = solve_limits(held, v, impedance)
-    across = solve_mass(factors, limits.J.T)
+    J, wanted, springs = join_rows(parts, cones)
+    across = solve_mass(factors, J.T)
     if ties is not None:
         across = across - ties.react(ties.J @ across)
-    G = limits.J @ across + limits.softness[:, None] * np.eye(limits.J.shape[0])
-    l = impulses.row_impulses(G, limits.J @ a - limits.wanted, limits.bounds)
+    l = soft_forces(J @ across, J @ a - wanted, springs)
     return rates_of(model, x, a + across @ l, rates)
 
 
@@ -133,12 +193,37 @@ def soft_dynamics(
 
 
 class SoftRows(NamedTuple):
-    """Rows (n, nv), what they want (n,), how soft they are (n,), and which forces they take."""
+    """Rows (n, nv), what they want (n,), how stiff they are, and which forces they take."""
 
     J: Any
     wanted: Any
-    softness: Any
-    bounds: impulses.Rows
+    stiffness: Any
+    least: Any
+    most: Any
+
+
+class SoftCones(NamedTuple):
+    """Contacts with elliptic cones: rows (m, dim, nv), and what `Springs` has of them."""
+
+    J: Any
+    wanted: Any
+    stiffness: Any
+    mu: Any
+    friction: Any
+
+
+def join_rows(parts: Sequence[SoftRows], cones: SoftCones | None) -> tuple[Any, Any, Springs]:
+    """Return all rows (n, nv), what they want (n,), and what their forces are made of."""
+    own = [np.concatenate(each) for each in zip(*parts)] or [np.zeros(0)] * 5
+    J, wanted, stiffness, least, most = own
+    mu, friction = np.zeros(0), np.zeros((0, 2))
+    if cones is not None:
+        whole = cones.J.reshape(-1, cones.J.shape[2])
+        J = np.concatenate([J, whole]) if parts else whole
+        wanted = np.concatenate([wanted, cones.wanted.ravel()])
+        stiffness = np.concatenate([stiffness, cones.stiffness.ravel()])
+        mu, friction = cones.mu, cones.friction
+    return J, wanted, Springs(stiffness, least, most, mu, friction)
 
 
 def solve_limits(held: HeldRows, v: Vector, impedance: ArrayLike | None) -> SoftRows:
@@ -159,20 +244,20 @@ def solve_limits(held: HeldRows, v: Vector, impedance: ArrayLike | None) -> Soft
     pull = reference(held.frequency, held.damping, solimp, d, side * speed, beyond)
     dry = impedance_at(0.0 * gap, creep[:, 2:])
     drag = reference(creep[:, 0], creep[:, 1], creep[:, 2:], dry, speed, 0.0 * gap)
-    zero, far = 0.0 * gap, 0.0 * gap + FAR
-    bounds = impulses.Rows(
-        np.concatenate([np.where(gap < 0.0, 0.0, -FAR), -far]),
-        np.concatenate([far, far]),
-        np.concatenate([zero, held.friction]),
+    zero, free = 0.0 * gap, np.full(gap.shape, np.inf)
+    stiffness = np.where(gap < 0.0, d / (1.0 - d), 0.0)
+    return SoftRows(
+        np.concatenate([side[:, None] * held.J, held.J]),
+        np.concatenate([pull, drag]),
+        np.concatenate([stiffness, dry / (1.0 - dry)]),
+        np.concatenate([zero, -held.friction]),
+        np.concatenate([free, held.friction]),
     )
-    J = np.concatenate([side[:, None] * held.J, held.J])
-    softness = np.concatenate([(1.0 - d) / d, (1.0 - dry) / dry])
-    return SoftRows(J, np.concatenate([pull, drag]), softness, bounds)
 
 
 def reference(
     frequency: Any, damping: Any, solimp: Vector, d: Any, rate: Vector, gap: Vector
-) -> Vector:
+) -> Any:
     """Return the acceleration that constraints want, of their rates and gaps."""
     most = within(solimp[..., 1])
     return -2.0 * damping * frequency / most * rate - (frequency / most) ** 2 * d * gap
@@ -193,6 +278,134 @@ def impedance_at(gap: Vector, solimp: Vector) -> Vector:
     second = 1.0 - (1.0 - x) ** power / (1.0 - middle) ** (power - 1.0)
     grown = low + (high - low) * np.where(x <= middle, first, second)
     return np.where(flat, 0.5 * (low + high), grown)
+
+
+# ---- contact -------------------------------------------------------------------------------------
+
+
+def soft_contacts(
+    model: Model, q: Vector, v: Vector, points: Sequence[Touch], cone: str, impratio: Scalar
+) -> tuple[list[SoftRows], SoftCones | None]:
+    """Return contacts as rows that push, and as elliptic cones."""
+    across = [coefficients(touch) for touch in points]
+    soft: list[Softness] = [touch.material.softness for touch in points]
+    solimp = np.array([own.impedance for own in soft])
+    frequency, damping = (np.array([getattr(own, key) for own in soft]) for key in STOP)
+    gap = np.stack([touch.gap - touch.material.margin for touch in points])
+    beyond = np.minimum(gap, 0.0)
+    d = impedance_at(beyond, solimp)
+    mobility = np.stack([mobility_of(model, touch) for touch in points])
+    stiffness = np.stack([touch.share * 1.0 for touch in points])
+    stiffness = np.where(gap < 0.0, stiffness, 0.0) / np.maximum((1.0 - d) / d * mobility, LEAST)
+
+    middle = [halfway(touch) for touch in points]
+    J = contact_rows(model, q, middle, cross_axes).reshape(len(points), 3, -1)
+    if any(len(own) > 2 for own in across):
+        J = np.concatenate([J, turning_rows(model, q, middle, cross_axes)], axis=1)
+    bent = standing_still(model, 0.0 * v, v)
+
+    def wanted(which: list[int], rows: Any, gap: Vector) -> Any:
+        """Return what rows (..., nv) of some contacts want."""
+        goal = reference(
+            frequency[which], damping[which], solimp[which], d[which], rows @ v, gap[which]
+        )
+        return goal - rows @ bent
+
+    parts = []
+    plain = [k for k, own in enumerate(across) if not own]
+    if plain:
+        parts.append(pushing(J[plain, 0], wanted(plain, J[plain, 0], beyond), stiffness[plain]))
+    rough = [k for k, own in enumerate(across) if own]
+    if cone == "pyramidal":
+        for k in range(max(map(len, across))):
+            some = [n for n in rough if len(across[n]) > k]
+            first, own = (np.stack([across[n][j] for n in some]) for j in (0, k))
+            size = stiffness[some] * impratio / (2.0 * first**2 * (1.0 + first**2))
+            for side in (own, -own):
+                edge = J[some, 0] + side[:, None] * J[some, k + 1]
+                parts.append(pushing(edge, wanted(some, edge, beyond), size))
+        return parts, None
+    if not rough:
+        return parts, None
+    most = max(map(len, across))
+    rows = [J[rough, k] for k in range(most + 1)]
+    goals = [wanted(rough, row, 0.0 * gap if k else beyond) for k, row in enumerate(rows)]
+    # One that lacks directions that others have has no friction along them.
+    friction = np.stack([np.stack([*across[n], *[0.0] * (most - len(across[n]))]) for n in rough])
+    first = friction[:, :1]
+    sizes = np.concatenate([0.0 * first + 1.0, impratio * (friction / first) ** 2], axis=1)
+    return parts, SoftCones(
+        np.stack(rows, axis=1), np.stack(goals, axis=1), stiffness[rough][:, None] * sizes,
+        first[:, 0] / np.sqrt(impratio), friction,
+    )  # fmt: skip
+
+
+def pushing(J: Matrix, wanted: Vector, stiffness: Vector) -> SoftRows:
+    """Return rows whose forces are not negative."""
+    return SoftRows(J, wanted, stiffness, 0.0 * stiffness, np.full(J.shape[:1], np.inf))
+
+
+def coefficients(touch: Touch) -> list[Any]:
+    """Return the coefficients of friction across the normal of a touch: 0, 2, 3 or 5 of them."""
+    own = [getattr(touch.material, key) for key in ACROSS]
+    count = max((k + 1 for k, mu in enumerate(own) if not known_zero(mu)), default=0)
+    return [np.maximum(mu, LEAST_FRICTION) for mu in own[:count]]
+
+
+def halfway(touch: Touch) -> Touch:
+    """Return a touch whose point is in the middle of the gap; on the ground it is on the shape."""
+    if touch.second is not None:
+        return touch
+    return touch._replace(point=touch.point - 0.5 * touch.gap * touch.normal)
+
+
+def cross_axes(touch: Touch) -> Matrix:
+    """Return the normal of a touch and the two tangents of MuJoCo's pyramids, as rows.
+
+    One is along the y axis or, where the normal is near that, the z axis; or along a capsule.
+    """
+    n, usual = touch.normal, contact_axes(touch)
+    steep = np.abs(n[1]) >= 0.5
+    first = np.where(steep, np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]))
+    if touch.along is not None:
+        upright = np.sum(np.cross(n, touch.along) ** 2) < UPRIGHT**2 * np.sum(touch.along**2)
+        first = np.where(upright, usual[1], touch.along)
+    first = first - np.sum(first * n) * n
+    first = first / np.sqrt(np.sum(first * first))
+    return np.stack([n, first, np.cross(n, first)])
+
+
+def mobility_of(model: Model, touch: Touch) -> Scalar:
+    """Return what a unit of force accelerates the bodies of a touch, at rest of the springs."""
+    given = touch.material.softness.mobility
+    if given is not None:
+        return np.asarray(float(given[0]))
+    return sum(
+        body_mobility(model, link_of(model, name)) for name, _ in moving_frames(model, touch)
+    )
+
+
+def body_mobility(model: Model, link: int) -> Scalar:
+    """Return the mean, of all directions, of what a unit of force at its centre moves a body."""
+    known = has_known_numbers(model) and concrete(model.rest) is not None
+    if known and np.ndim(model.masses) == 1:
+        return find_known_mobility(SameModel(model), link)
+    return find_body_mobility(model, link)
+
+
+@lru_cache(maxsize=1024)
+def find_known_mobility(same: SameModel, link: int) -> Scalar:
+    """Return `body_mobility` of a model whose numbers are known; those asked last are kept."""
+    return find_body_mobility(same.model, link)
+
+
+def find_body_mobility(model: Model, link: int) -> Scalar:
+    """Return `body_mobility`."""
+    body = model.links[link].body
+    R = world_pose(model, model.rest, body).R
+    J = frame_jacobian(model, model.rest, body, "aligned")
+    J = J[:3] - matmul(skew(matmul(R, model.centers[link])), J[3:])
+    return np.sum(J * matmul(J, inverse_mass_matrix(model, model.rest))) / 3.0
 
 
 # ---- closures ------------------------------------------------------------------------------------

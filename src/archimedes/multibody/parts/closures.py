@@ -19,7 +19,7 @@ IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)
 
 @dataclass(frozen=True)
 class Softness:
-    """How soft `soft_dynamics` makes a closure or a coupling, as MuJoCo does.
+    """How soft `soft_dynamics` makes a closure, a coupling or a contact, as MuJoCo does.
 
     Parameters
     ----------
@@ -33,7 +33,8 @@ class Softness:
         How much rotation counts beside translation, 1 by default.
     mobility : (float, float), optional
         What a unit of force accelerates in 1/kg, and a unit of torque in 1/(kg m^2): the softness
-        is a part of that. None, the default: what it is at each configuration.
+        is a part of that. None, the default: what it is at each configuration, and for a contact
+        what the centres of both bodies give at rest of the springs. A contact takes the first.
 
     Examples
     --------
