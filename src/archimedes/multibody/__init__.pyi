@@ -58,6 +58,7 @@ from archimedes.multibody.models.builder import Builder as Builder
 from archimedes.multibody.models.builder_parts import Mimic as Mimic
 from archimedes.multibody.models.builder_parts import Report as Report
 from archimedes.multibody.models.model import Model as Model
+from archimedes.multibody.parts.actuators import Delayed as Delayed
 from archimedes.multibody.parts.actuators import Drive as Drive
 from archimedes.multibody.parts.actuators import Lagged as Lagged
 from archimedes.multibody.parts.actuators import Motor as Motor
@@ -77,6 +78,8 @@ from archimedes.multibody.parts.tendons import Pulley as Pulley
 from archimedes.multibody.parts.tendons import Tendons as Tendons
 from archimedes.multibody.parts.tendons import Wrap as Wrap
 from archimedes.multibody.parts.transmissions import Transmission as Transmission
+from archimedes.multibody.systems.command_history import CommandHistory as CommandHistory
+from archimedes.multibody.systems.command_history import command_history as command_history
 from archimedes.multibody.systems.constraints import (
     constrained_acceleration as constrained_acceleration,
 )

@@ -35,7 +35,7 @@ from archimedes.multibody.files.robot_elements import inertia_in_body
 from archimedes.multibody.files.xml_text import AGREES, unbounded
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_edits import free_name
-from archimedes.multibody.parts.actuators import Drive, Lagged, Muscle
+from archimedes.multibody.parts.actuators import DELAYED_HOLDS, Delayed, Drive, Lagged, Muscle
 from archimedes.multibody.parts.closures import Closure, Coupling, Softness
 from archimedes.multibody.parts.fluid import Fluid, FluidBox, FluidEllipsoid
 from archimedes.multibody.parts.geometry import Surface, make_shape
@@ -107,7 +107,6 @@ NUMBERS = {
     "actuator_damping": "damping of actuator",
     "actuator_dampingpoly": "nonlinear damping of actuator",
     "actuator_armature": "armature of actuator",
-    "actuator_delay": "the delay of actuator",
 }
 #: Coefficients of an ellipsoid in a fluid, in MuJoCo's order.
 COEFFICIENTS = ("blunt_drag", "slender_drag", "angular_drag", "kutta_lift", "magnus_lift")
@@ -585,10 +584,20 @@ class MjcfReader:
             self.builder.actuators.append(self.muscle(k, arms))
         else:
             self.builder.actuators.append(self.driven(k, arms, lag, where))
+        if getattr(m, "actuator_delay", np.zeros(k + 1))[k] > 0.0:
+            self.delay(k, where)
         self.commands.append(self.control_of(k))
         if hasattr(self.builder.actuators[-1], "activation_rate"):
             self.activations.append(int(m.actuator_actadr[k]))
         self.report.use("actuator")
+
+    def delay(self, k: int, where: str) -> None:
+        """Make the last actuator one whose commands arrive late."""
+        samples, hold = (int(x) for x in self.m.actuator_history[k])
+        actuator = self.builder.actuators.pop()
+        late = Delayed(actuator, float(self.m.actuator_delay[k]), samples, DELAYED_HOLDS[hold])
+        self.builder.actuators.append(late)
+        self.approximate(f"{where}: its commands are late where they go through a command_history")
 
     def is_known(self, k: int) -> bool:
         """Return whether the law of an actuator has a counterpart here."""

@@ -45,7 +45,15 @@ from archimedes.multibody.files.xml_text import (
 from archimedes.multibody.models.assembly import ROOT_JOINT, is_identity
 from archimedes.multibody.models.builder import WORLD, Builder
 from archimedes.multibody.models.builder_parts import Body, Joint, Report
-from archimedes.multibody.parts.actuators import Drive, Lagged, Motor, Muscle, Servo
+from archimedes.multibody.parts.actuators import (
+    DELAYED_HOLDS,
+    Delayed,
+    Drive,
+    Lagged,
+    Motor,
+    Muscle,
+    Servo,
+)
 from archimedes.multibody.parts.closures import IMPEDANCE, Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape
 from archimedes.multibody.parts.joints import KINDS, Screw
@@ -65,6 +73,8 @@ HALVES = {
 }  # fmt: skip
 #: What stops of tendons are by themselves.
 USUAL_STOP = {"limit_frequency": 50.0, "limit_damping": 1.0}
+#: What MuJoCo calls the holds of `Delayed`.
+INTERPOLATIONS = dict(zip(DELAYED_HOLDS, ("zoh", "linear", "cubic"), strict=True))
 #: What MuJoCo reads of meshes.
 MESHES = (".stl", ".obj", ".msh")
 
@@ -527,15 +537,19 @@ class MjcfWriter:
         section = element(self.root, "actuator")
         for k, actuator in enumerate(self.builder.actuators):
             lag: dict[str, str | None] = {}
+            if isinstance(actuator, Delayed):
+                lag = {"delay": text_of(actuator.delay), "nsample": str(actuator.samples)}
+                lag["interp"] = INTERPOLATIONS[actuator.hold]
+                actuator = actuator.actuator
             inner = actuator
             if isinstance(actuator, Lagged):
                 inner = actuator.actuator
                 T = actuator.time_constant
-                lag = {"dyntype": "integrator" if T is None else "filter"}
+                lag["dyntype"] = "integrator" if T is None else "filter"
                 lag["dynprm"] = None if T is None else text_of(T)
                 lag |= range_of("act", actuator.activation_range)
             if isinstance(inner, Muscle):
-                self.add_muscle(section, inner, k)
+                self.add_muscle(section, inner, k, lag)
                 continue
             drive = as_drive(inner)
             on = None if drive is None else self.transmission(drive)
@@ -602,7 +616,9 @@ class MjcfWriter:
             on = {"site": t.on} | ({"refsite": t.reference} if t.reference else {})
         return {"name": name, **on, "gear": text_of(gear)}
 
-    def add_muscle(self, section: ElementTree.Element, muscle: Muscle, k: int) -> None:
+    def add_muscle(
+        self, section: ElementTree.Element, muscle: Muscle, k: int, late: dict[str, str | None]
+    ) -> None:
         """Add a <muscle>."""
         gear = float(muscle.gear)
         on = self.transmission(Drive((muscle.joint,), np.array([gear])))
@@ -617,7 +633,7 @@ class MjcfWriter:
             "tausmooth": muscle.smoothing,
         }  # fmt: skip
         texts = {key: text_of(x) for key, x in numbers.items()}
-        element(section, "muscle", **on, **range_of("force", muscle.force_range), **texts)
+        element(section, "muscle", **on, **late, **range_of("force", muscle.force_range), **texts)
         self.commanded.append(k)
         self.report.use("actuator")
 

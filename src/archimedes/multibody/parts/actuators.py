@@ -12,6 +12,7 @@ a length, and a torque a force along it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from archimedes import checks
 from archimedes.tree import field, replace, struct
 from archimedes.typing import ArrayLike, Scalar, Vector
 
-__all__ = ["Drive", "Lagged", "Motor", "Muscle", "Servo"]
+__all__ = ["Delayed", "Drive", "Lagged", "Motor", "Muscle", "Servo"]
 
 
 class OneJoint:
@@ -371,6 +372,91 @@ class Lagged:
             Activation.
         """
         return self.actuator.torques(q, v, clamp(command, self.activation_range))
+
+
+#: What commands are between two samples of a history.
+DELAYED_HOLDS = (*checks.HOLDS, "cubic")
+
+
+@struct
+class Delayed:
+    """An actuator whose commands arrive late, through a `CommandHistory`.
+
+    By itself it is its `actuator`: what delays the commands is the history.
+
+    Parameters
+    ----------
+    actuator : actuator
+        The actuator that gets the commands.
+    delay : float
+        Delay in s. A delay of less than a step counts as one step.
+    samples : int
+        How many commands of the past are kept: at least the delay over the step.
+    hold : {"zoh", "foh", "cubic"}, optional
+        What a command is between two samples: the earlier one, on the straight line, or on the
+        curve of Catmull and Rom. ``"zoh"`` by default.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import Delayed, Motor
+    >>> Delayed(Motor("hinge"), delay=0.02, samples=20).joints
+    ('hinge',)
+    """
+
+    actuator: Any = field()
+    delay: Any = field(units="s")
+    samples: int = field(static=True)
+    hold: str = field(static=True, default="zoh")
+
+    def __post_init__(self) -> None:
+        """Check the delay if it is known."""
+        checks.check_positive(self.delay, "Delayed delay, in s,")
+        checks.check_whole(self.samples, "Delayed samples", 1)
+        checks.check_choice(self.hold, "Delayed hold", DELAYED_HOLDS)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints of its actuator."""
+        return self.actuator.joints
+
+    @property
+    def gear(self) -> Any:
+        """The gear of its actuator."""
+        return self.actuator.gear
+
+    @property
+    def rotor_inertia(self) -> Any:
+        """The rotor of its actuator."""
+        return self.actuator.rotor_inertia
+
+    @property
+    def activation_rate(self) -> Callable[[Scalar, Scalar], Scalar]:
+        """The rate of the activation of its actuator, where that has a state of its own."""
+        return self.actuator.activation_rate
+
+    def renamed(self, prefix: str) -> Self:
+        """Return the same for joints whose names have a prefix.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names.
+        """
+        return replace(self, actuator=self.actuator.renamed(prefix))
+
+    def torques(self, q: list[Any], v: list[Any], command: Scalar) -> list[Any]:
+        """Return the torques at the joints.
+
+        Parameters
+        ----------
+        q : list of arrays
+            Coordinates of the joints.
+        v : list of arrays
+            Velocities of the joints.
+        command : float
+            Command that arrives now, or activation.
+        """
+        return self.actuator.torques(q, v, command)
 
 
 @struct

@@ -353,7 +353,9 @@ def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
             check_no_rotor(actuator)
             continue
         _, j = offsets_of(model, actuator.joints[0], DRIVES)
-        inner = getattr(actuator, "actuator", actuator)
+        inner = actuator
+        while hasattr(inner, "actuator"):
+            inner = inner.actuator
         ratio = actuator.gear * (inner.arms[0] if hasattr(inner, "arms") else 1.0)
         armature = armature + ratio * ratio * actuator.rotor_inertia * np.eye(model.nv)[j]
     return replace(model, armature=armature)
