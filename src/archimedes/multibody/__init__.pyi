@@ -45,6 +45,7 @@ from archimedes.multibody.contact.contact_shapes import cylinder as cylinder
 from archimedes.multibody.contact.contact_shapes import ellipsoid as ellipsoid
 from archimedes.multibody.contact.contact_shapes import every_pair as every_pair
 from archimedes.multibody.contact.contact_shapes import half_space as half_space
+from archimedes.multibody.contact.contact_shapes import height_field as height_field
 from archimedes.multibody.contact.contact_shapes import hull as hull
 from archimedes.multibody.contact.contact_shapes import sphere as sphere
 from archimedes.multibody.contact.decomposition import convex_parts as convex_parts
@@ -74,6 +75,7 @@ from archimedes.multibody.parts.geometry import Shape as Shape
 from archimedes.multibody.parts.geometry import Surface as Surface
 from archimedes.multibody.parts.geometry import inertia_of_shapes as inertia_of_shapes
 from archimedes.multibody.parts.hill_muscle import HillMuscle as HillMuscle
+from archimedes.multibody.parts.height_field import HeightField as HeightField
 from archimedes.multibody.parts.tendons import Pulley as Pulley
 from archimedes.multibody.parts.tendons import Tendons as Tendons
 from archimedes.multibody.parts.tendons import Wrap as Wrap

@@ -20,6 +20,7 @@ from archimedes.multibody.algorithms.kinematics import world_poses
 from archimedes.multibody.algorithms.links import links_at
 from archimedes.multibody.models.model import Model
 from archimedes.multibody.parts.geometry import Shape, Surface
+from archimedes.multibody.parts.height_field import HeightField
 from archimedes.multibody.systems.dynamics import State
 from archimedes.simulate import Trajectory
 from archimedes.spatial import Quaternion
@@ -258,6 +259,8 @@ def shape_meshes(model: Model, left_out: list[str]) -> dict[int, list[Mesh]]:
             continue
         if shape.kind in SOLIDS:
             add(replace(SOLIDS[shape.kind](shape.size), **look_of(shape.color)), shape)
+        elif isinstance(shape.surface, HeightField):
+            add(Mesh(*shape.surface.triangles(), **look_of(shape.color)), shape)
         elif shape.kind == "mesh":
             try:
                 known = parts_of(shape.file, shape.surface, shape.size)

@@ -33,6 +33,8 @@ from archimedes.multibody.contact.hulls import (
     segment_kernel,
     tangents,
 )
+from archimedes.multibody.contact.terrain import field_places
+from archimedes.multibody.parts.height_field import HeightField
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.typing import Array, Matrix, Scalar, Vec3, Vector
 
@@ -143,6 +145,9 @@ DEPTH = 1e4
 SLACK = 1e-9
 #: Places so near to each other, of the boxes' size, are one.
 SAME = 1e-6
+#: Into how many parts a capsule is cut to see where it is lowest above a height field; how often
+#: the place is then improved.
+ALONG, ROUNDS = 8, 8
 #: A cylinder stands on end up to this angle in rad; no point of its rim counts as the lowest.
 UPRIGHT = 1e-4
 
@@ -313,6 +318,7 @@ class Solid(NamedTuple):
     middle: Any
     half: Any
     polygons: Any = None
+    heights: Any = None
 
 
 def touches(
@@ -343,6 +349,11 @@ def touches(
             still.append(f"contacts on {shape.frame!r}: neither that nor the ground moves")
             continue
         S = solid(model, q, shape)
+        if isinstance(ground.height, HeightField):
+            for d, n, point, share in terrain_touches(S, shape.kind, ground):
+                place = point + 0.5 * d * n
+                every.append(Touch(d, n, place, shape.frame, None, ground, share))
+            continue
         centers, shares, radius = ground_centers(S, shape.kind, ground)
         for center, share in zip(centers, shares, strict=True):
             away, n = ground.gap(center)
@@ -367,6 +378,15 @@ def touches(
         nothing = "there is nothing that could touch: give contacts and a ground, or pairs"
         raise ValueError("; ".join([*still[:1], nothing]))
     return every
+
+
+def terrain_touches(S: Solid, kind: str, ground: Ground) -> list[tuple[Any, ...]]:
+    """Return gap, normal, point and share of every place where a height field may be touched."""
+    if (kind, "heightfield") not in MEETINGS:
+        raise ValueError(f"a {kind} does not touch a Ground whose height is a HeightField")
+    axes = np.stack([*tangents(ground.normal), ground.normal], axis=1)
+    terrain = Solid(None, 0.0, axes, ground.point, None, None, ground.height)
+    return MEETINGS[kind, "heightfield"](S, terrain)
 
 
 def ground_centers(
@@ -419,7 +439,8 @@ def solid(model: Model, q: Vector, shape: Contacts) -> Solid:
         if shape.kind == "hull":
             middle = np.sum(centers, axis=0) / centers.shape[0]
     axes = X.R @ shape.rotation
-    return Solid(centers, shape.radius, axes, middle, 0.5 * shape.size, shape.polygons)
+    half = 0.5 * shape.size
+    return Solid(centers, shape.radius, axes, middle, half, shape.polygons, shape.heights)
 
 
 def pair_touches(model: Model, q: Vector, a: Contacts, b: Contacts) -> list[tuple[Any, ...]]:
@@ -478,6 +499,54 @@ def facing_half_space(A: Solid, B: Solid, kind: str) -> list[Any]:
     places, shares, radius = FACING_PLACES[kind](A, B.axes[:, 2])
     touches = points_half_space(A._replace(centers=places, radius=radius), B)
     return [(*touch, share) for touch, share in zip(touches, shares, strict=True)]
+
+
+# ---- where shapes touch a height field -----------------------------------------------------------
+
+
+def sphere_field(p: Vec3, radius: Scalar, B: Solid) -> list[Any]:
+    """Return the touches of a sphere with a height field: where it is nearest to its surface."""
+    places = field_places(B.heights, B.axes.T @ (p - B.middle), radius)
+    touches = []
+    for d, own, share in places:
+        n = B.axes @ own
+        touches.append((d, n, p - (radius + 0.5 * d) * n, share))
+    return touches
+
+
+def points_field(A: Solid, B: Solid) -> list[Any]:
+    """Return the touches of each sphere with a height field."""
+    return [touch for p in A.centers for touch in sphere_field(p, A.radius, B)]
+
+
+def facing_field(A: Solid, B: Solid, kind: str) -> list[Any]:
+    """Return the touches of the places of a solid that look at the face below its middle."""
+    below = Ground(point=np.zeros(3), height=B.heights)
+    _, n = below.gap(B.axes.T @ (A.middle - B.middle))
+    places, shares, radius = FACING_PLACES[kind](A, B.axes @ n)
+    return [
+        (d, n, point, own * share)
+        for p, own in zip(places, shares, strict=True)
+        for d, n, point, share in sphere_field(p, radius, B)
+    ]
+
+
+def capsule_field(A: Solid, B: Solid) -> list[Any]:
+    """Return the touches of the ends of a capsule, and where it is nearest between them.
+
+    That is found by going to the surface and back, from the lowest of some places above it.
+    """
+    start, end = A.centers
+    way, touches = end - start, points_field(A, B)
+    parts = np.arange(1, ALONG) / ALONG
+    points = (start + parts[:, None] * way - B.middle) @ B.axes
+    t = parts[np.argmin(points[:, 2] - B.heights(points[:, 0], points[:, 1]))]
+    for _ in range(ROUNDS):
+        d, n, _, _ = sphere_field(start + t * way, 0.0, B)[0]
+        t = on_segment(start + t * way - d * n, start, end)
+    [(d, n, point, share), *_] = sphere_field(start + t * way, A.radius, B)
+    apart = share_of(t * way, A.radius) * share_of((1.0 - t) * way, A.radius)
+    return [*touches, (d, n, point, share * apart)]
 
 
 def box_places(A: Solid, n: Vec3) -> tuple[list[Any], list[Any], Scalar]:
@@ -638,7 +707,10 @@ MEETINGS: dict[tuple[str, str], Callable[[Solid, Solid], list[Any]]] = {
 }
 #: What meets others as the polytope that it has.
 POLYTOPES = ("hull", "cylinder", "ellipsoid")
+MEETINGS["points", "heightfield"] = points_field
+MEETINGS["capsule", "heightfield"] = capsule_field
 for kind in FACING_PLACES:
+    MEETINGS[kind, "heightfield"] = partial(facing_field, kind=kind)
     MEETINGS[kind, "half-space"] = partial(facing_half_space, kind=kind)
 for number, kind in enumerate(POLYTOPES):
     MEETINGS["points", kind] = points_hull

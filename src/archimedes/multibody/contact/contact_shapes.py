@@ -21,6 +21,7 @@ from archimedes.multibody.contact.decomposition import convex_parts
 from archimedes.multibody.contact.hulls import Polygons, hull_core, tangents
 from archimedes.multibody.parts.closures import Softness
 from archimedes.multibody.parts.geometry import Shape, mesh_surface, mesh_vertices
+from archimedes.multibody.parts.height_field import HeightField
 from archimedes.multibody.parts.ranges import check_placement
 from archimedes.tree import field, struct
 from archimedes.typing import Array, ArrayLike, Scalar, Vec3
@@ -39,11 +40,16 @@ __all__ = [
     "ellipsoid",
     "every_pair",
     "half_space",
+    "height_field",
     "hull",
     "sphere",
 ]
 
-KINDS = ("points", "capsule", "box", "hull", "cylinder", "ellipsoid", "half-space")
+KINDS = (
+    "points", "capsule", "box", "hull", "cylinder", "ellipsoid", "half-space", "heightfield"
+)  # fmt: skip
+#: Those that do not touch each other.
+ENDLESS_KINDS = ("half-space", "heightfield")
 #: Those that have polygons, where they meet each other and boxes, capsules and spheres.
 FACETED = ("hull", "cylinder", "ellipsoid")
 #: Numbers of a ground and of a pair.
@@ -77,7 +83,8 @@ class Ground:
         Coefficient of rolling friction in m: rolling is resisted by up to this times the normal
         force. 0 by default.
     height : callable, optional
-        Height ``height(x, y)`` in m of a terrain above the plane. None by default.
+        Height ``height(x, y)`` in m of a terrain above the plane, or a `HeightField`. None by
+        default.
     margin : float, optional
         Distance in m from which on `soft_dynamics` pushes, which is MuJoCo's margin less its gap.
         0 by default.
@@ -112,7 +119,8 @@ class Ground:
     def gap(self, point: Vec3) -> tuple[Scalar, Vec3]:
         """Return the distance of a position from the surface, and the normal (3,) below it.
 
-        On a terrain it is the distance from the tangent plane below the position.
+        On a terrain it is the distance from the tangent plane below the position, on a
+        `HeightField` that from the plane of the triangle below.
 
         Parameters
         ----------
@@ -135,8 +143,8 @@ class Ground:
 class Contacts:
     """Spheres of one radius that are fixed to a frame, as a contact shape.
 
-    `sphere`, `capsule`, `box`, `cylinder`, `ellipsoid`, `hull` and `half_space` make solids, of
-    which other shapes touch more than the spheres.
+    `sphere`, `capsule`, `box`, `cylinder`, `ellipsoid`, `hull`, `half_space` and `height_field`
+    make solids, of which other shapes touch more than the spheres.
 
     Parameters
     ----------
@@ -148,7 +156,7 @@ class Contacts:
         Radius of the spheres in m, 0 by default.
     kind : str, optional
         Solid that other shapes touch: ``"points"``, ``"capsule"``, ``"box"``, ``"hull"``,
-        ``"cylinder"``, ``"ellipsoid"`` or ``"half-space"``.
+        ``"cylinder"``, ``"ellipsoid"``, ``"half-space"`` or ``"heightfield"``.
     rotation : array (3, 3), optional
         Rotation matrix from its axes to those of the frame. None, the default, for none.
     position : array (3,), optional
@@ -157,6 +165,8 @@ class Contacts:
         Lengths in m of the edges of a box, or of that around a cylinder or an ellipsoid.
     polygons : Polygons, optional
         Faces of a hull, a cylinder or an ellipsoid, in its axes. None for other kinds.
+    heights : HeightField, optional
+        A height field. None for other kinds.
 
     Examples
     --------
@@ -174,6 +184,7 @@ class Contacts:
     position: Any = field(units="m", default=np.zeros(3))
     size: Any = field(units="m", default=np.zeros(3))
     polygons: Polygons | None = field(static=True, default=None)
+    heights: HeightField | None = field(static=True, default=None)
 
     def __post_init__(self) -> None:
         """Check the shape."""
@@ -185,6 +196,8 @@ class Contacts:
         if (self.kind in FACETED) != (self.polygons is not None):
             remedy = "make a hull, a cylinder or an ellipsoid by the function of that name"
             raise ValueError(f"Contacts on {self.frame!r}: {remedy}")
+        if (self.kind == "heightfield") != isinstance(self.heights, HeightField):
+            raise ValueError(f"Contacts on {self.frame!r}: make a height field by height_field")
         self.__dict__["centers"] = centers
 
 
@@ -243,6 +256,8 @@ class Pair:
             raise ValueError(f"Pair: both shapes are on frame {self.first.frame!r}")
         if self.first.kind == self.second.kind == "half-space":
             raise ValueError("Pair: two half-spaces cannot be in contact")
+        if {self.first.kind, self.second.kind} <= {*ENDLESS_KINDS}:
+            raise ValueError("Pair: a height field touches no half-space and no height field")
 
 
 def every_pair(shapes: Sequence[Contacts], **values: Any) -> list[Pair]:
@@ -265,7 +280,7 @@ def every_pair(shapes: Sequence[Contacts], **values: Any) -> list[Pair]:
         Pair(a, b, **values)
         for k, a in enumerate(shapes)
         for b in shapes[k + 1 :]
-        if a.frame != b.frame and not (a.kind == b.kind == "half-space")
+        if a.frame != b.frame and not {a.kind, b.kind} <= {*ENDLESS_KINDS}
     ]
 
 
@@ -499,6 +514,40 @@ def half_space(
     return Contacts(frame, p[None, :], 0.0, "half-space", np.stack([*tangents(n), n], axis=1), p)
 
 
+def height_field(
+    frame: str,
+    heights: HeightField,
+    rotation: ArrayLike | None = None,
+    position: ArrayLike | None = None,
+) -> Contacts:
+    """Return a height field as a contact shape, which is solid below and ends at its edges.
+
+    Spheres touch up to three of its faces, edges and vertices, capsules with both ends and where
+    they are nearest between them. Of other shapes it touches the points that a plane would, not
+    their edges: triangles should be larger than these.
+
+    Parameters
+    ----------
+    frame : str
+        Name of a frame or body.
+    heights : HeightField
+        The heights.
+    rotation : array (3, 3), optional
+        Rotation matrix from its axes to those of the frame. None, the default, for none.
+    position : array (3,), optional
+        Position of its origin in m in the frame. The origin by default.
+
+    Examples
+    --------
+    >>> from archimedes.multibody import HeightField, height_field
+    >>> height_field("world", HeightField([[0.0, 0.1], [0.2, 0.1]], (10.0, 10.0))).kind
+    'heightfield'
+    """
+    checks.check_type(heights, "height_field heights", HeightField, "write HeightField(...)")
+    R, p, _ = check_placement(rotation, position, "height_field")
+    return Contacts(frame, p[None, :], 0.0, "heightfield", R, p, heights=heights)
+
+
 def check_material(material: Ground | Pair, name: str) -> None:
     """Raise if a known number of a ground or pair is negative."""
     for key in MATERIAL:
@@ -557,8 +606,8 @@ def contact_shapes(model: Model, *bodies: str, concavity: float | None = None) -
     """Return the collision shapes of a model, for `contact_step` and `contact_forces`.
 
     A mesh touches as its convex hull, or as several with `concavity`, a plane as a half-space
-    without edges. Shapes of the world are among them: they touch what moves through `every_pair`,
-    and a `Ground` not at all.
+    without edges, a height field as its triangles. Shapes of the world are among them: they touch
+    what moves through `every_pair`, and a `Ground` not at all.
 
     Parameters
     ----------
@@ -611,6 +660,9 @@ def contact_of(shape: Shape) -> Contacts:
         return cylinder(shape.body, shape.size[0], shape.size[1], R, p)
     if shape.kind == "ellipsoid":
         return ellipsoid(shape.body, shape.size, R, p)
+    if shape.kind == "heightfield":
+        assert isinstance(shape.surface, HeightField)
+        return height_field(shape.body, shape.surface, R, p)
     if shape.kind == "plane":
         return half_space(shape.body, R[:, 2], p)
     return hull(shape.body, mesh_vertices(shape), None, R, p)

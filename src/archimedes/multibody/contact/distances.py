@@ -25,9 +25,11 @@ from archimedes.multibody.contact.collision import (
     ground_centers,
     pair_touches,
     solid,
+    terrain_touches,
 )
-from archimedes.multibody.contact.contact_shapes import Contacts, Ground
+from archimedes.multibody.contact.contact_shapes import ENDLESS_KINDS, Contacts, Ground
 from archimedes.multibody.contact.hulls import Core, nearest
+from archimedes.multibody.parts.height_field import HeightField
 from archimedes.multibody.systems.constraints import check_single
 from archimedes.typing import ArrayLike, Scalar, Vec3
 
@@ -107,8 +109,9 @@ def distance(model: Model, q: ArrayLike, first: Contacts, second: Contacts | Gro
     if isinstance(second, Ground):
         return ground_distance(model, q, first, second)
     check_type(second, "second", Contacts, "or a Ground")
-    if first.kind == second.kind == "half-space":
-        raise ValueError("first and second are half-spaces, which have no distance")
+    if {first.kind, second.kind} <= {*ENDLESS_KINDS}:
+        both = "half-spaces" if first.kind == second.kind == "half-space" else "height fields"
+        raise ValueError(f"first and second are {both}, which have no distance")
     return Distance(*shape_distance(model, q, first, second))
 
 
@@ -117,6 +120,11 @@ def ground_distance(model: Model, q: Any, shape: Contacts, ground: Ground) -> Di
     if shape.kind == "half-space":
         raise ValueError(f"the half-space on {shape.frame!r} has no distance from the ground")
     S = solid(model, q, shape)
+    if isinstance(ground.height, HeightField):
+        return Distance(*least([
+            (d, n, point + 0.5 * d * n, point - 0.5 * d * n)
+            for d, n, point, _ in terrain_touches(S, shape.kind, ground)
+        ]))  # fmt: skip
     found = []
     centers, _, radius = ground_centers(S, shape.kind, ground)
     for center in centers:
@@ -129,7 +137,8 @@ def ground_distance(model: Model, q: Any, shape: Contacts, ground: Ground) -> Di
 def shape_distance(model: Model, q: Any, a: Contacts, b: Contacts) -> tuple[Any, ...]:
     """Return distance, normal from b to a, and the nearest points on both."""
     kinds = {a.kind, b.kind}
-    if "half-space" not in kinds and kinds & {"box", *POLYTOPES} and kinds != {"points", "box"}:
+    cores = not kinds & {*ENDLESS_KINDS} and kinds != {"points", "box"}
+    if cores and kinds & {"box", *POLYTOPES}:
         A, B = solid(model, q, a), solid(model, q, b)
         found = [core_kernel(P, Q) for P in convex_cores(A, a) for Q in convex_cores(B, b)]
         if a.kind == b.kind == "box":

@@ -39,6 +39,7 @@ from archimedes.multibody.parts.actuators import DELAYED_HOLDS, Delayed, Drive, 
 from archimedes.multibody.parts.closures import Closure, Coupling, Softness
 from archimedes.multibody.parts.fluid import Fluid, FluidBox, FluidEllipsoid
 from archimedes.multibody.parts.geometry import Surface, make_shape
+from archimedes.multibody.parts.height_field import HeightField
 from archimedes.multibody.parts.joints import KINDS, Free
 from archimedes.multibody.parts.tendons import FRICTION_SOFTNESS, Pulley, Wrap
 from archimedes.spatial.attitudes.quaternions import quaternion_to_dcm
@@ -64,7 +65,7 @@ SHAPES: dict[int, tuple[str, Any]] = {
     5: ("cylinder", lambda s: (s[0], 2 * s[1])),
     6: ("box", lambda s: tuple(2 * s)),
 }
-PLANE, MESH = 0, 7
+PLANE, HEIGHTS, MESH = 0, 1, 7
 #: The colour of a geom that has none of its own: that of its material counts.
 UNSET = [0.5, 0.5, 0.5, 1.0]
 TEXTURE_2D = 0
@@ -370,15 +371,17 @@ class MjcfReader:
         surfaces: dict[int, Surface] = {}
         for k in range(m.ngeom):
             where, kind = label(m.geom(k), "geom"), m.geom_type[k]
-            if kind not in SHAPES and kind != MESH:
-                self.ignore(f"{where}: the shape of a height field or a function")
+            if kind not in SHAPES and kind not in (MESH, HEIGHTS):
+                self.ignore(f"{where}: the shape of a function")
                 continue
             scenery = m.geom_bodyid[k] == 0 and not self.marked  # `save` writes what a model has
+            scenery = scenery and kind != HEIGHTS
             if scenery:
                 self.ignore(f"{where}, a shape of the world: it is shown, and touches nothing")
                 if kind == PLANE:
                     continue
-            surface, body = None, self.owner(m.geom_bodyid[k])
+            surface: Surface | HeightField | None = None
+            body = self.owner(m.geom_bodyid[k])
             if k in self.lost:
                 self.ignore(f"{where}: its mesh {self.lost[k]!r} was not found")
                 self.add_shape(body, "mesh", (1.0, 1.0, 1.0), "visual", file=self.lost[k])
@@ -386,6 +389,9 @@ class MjcfReader:
             if kind == MESH:
                 surface = self.surface_of(int(m.geom_dataid[k]), surfaces)
             name, size = SHAPES.get(kind, ("mesh", lambda s: (1.0, 1.0, 1.0)))
+            if kind == HEIGHTS:
+                surface = own = self.field_of(int(m.geom_dataid[k]))
+                name, size = "heightfield", lambda s, own=own: own.size
             collides = bool(m.geom_contype[k] or m.geom_conaffinity[k])
             seen = m.geom_group[k] < HIDDEN or not collides
             values: dict[str, Any] = {
@@ -447,6 +453,14 @@ class MjcfReader:
                 m.mesh_face[face : face + m.mesh_facenum[mesh]],
             )
         return surfaces[mesh]
+
+    def field_of(self, k: int) -> HeightField:
+        """Return a height field."""
+        m = self.m
+        first, rows, columns = (int(x[k]) for x in (m.hfield_adr, m.hfield_nrow, m.hfield_ncol))
+        x, y, top, _ = m.hfield_size[k].tolist()
+        heights = top * m.hfield_data[first : first + rows * columns].astype(float)
+        return HeightField(heights.reshape(rows, columns), (2.0 * x, 2.0 * y))
 
     def add_fluid(self) -> None:
         """Add the fluid around: it acts on boxes of the bodies' inertia, or on ellipsoids."""

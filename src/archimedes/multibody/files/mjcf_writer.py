@@ -56,6 +56,7 @@ from archimedes.multibody.parts.actuators import (
 )
 from archimedes.multibody.parts.closures import IMPEDANCE, Closure, Coupling
 from archimedes.multibody.parts.geometry import Shape
+from archimedes.multibody.parts.height_field import HeightField
 from archimedes.multibody.parts.joints import KINDS, Screw
 from archimedes.multibody.parts.ranges import known_numbers
 from archimedes.multibody.parts.tendons import FRICTION_SOFTNESS, Pulley, Wrap, frames_of
@@ -73,6 +74,8 @@ HALVES = {
 }  # fmt: skip
 #: What stops of tendons are by themselves.
 USUAL_STOP = {"limit_frequency": 50.0, "limit_damping": 1.0}
+#: How thick height fields are below their lowest place, in m.
+FLOOR = 1.0
 #: What MuJoCo calls the holds of `Delayed`.
 INTERPOLATIONS = dict(zip(DELAYED_HOLDS, ("zoh", "linear", "cubic"), strict=True))
 #: What MuJoCo reads of meshes.
@@ -100,6 +103,7 @@ class MjcfWriter:
     def __init__(self, builder: Builder, path: Path) -> None:
         self.builder, self.report = builder, Report()
         self.meshes, self.assets = MeshFiles(path), dict[tuple[str, str], str]()
+        self.fields: dict[HeightField, str] = {}
         self.root = ElementTree.Element("mujoco", {"model": builder.name})
         self.exact = False
         self.couplings: list[Coupling] = []  # of joints that follow others
@@ -402,6 +406,8 @@ class MjcfWriter:
         if shape.kind == "mesh" and (mesh := self.mesh(shape)) is None:
             self.lose(f"{where}: its mesh {shape.file!r} was not found, or is no surface")
             return
+        if isinstance(shape.surface, HeightField):
+            shape = self.height_field(shape, shape.surface)
         sizes = HALVES.get(shape.kind, ())
         size = [half * x for half, x in zip(sizes, shape.size)]
         if shape.kind == "plane":
@@ -413,13 +419,32 @@ class MjcfWriter:
             np.array(shape.color, np.float32), shape.color
         )
         element(
-            one, "geom", pos=shown(shape.position, 0.0), quat=quaternion_text(q), type=shape.kind,
+            one, "geom", pos=shown(shape.position, 0.0), quat=quaternion_text(q),
+            type="hfield" if shape.kind == "heightfield" else shape.kind,
             size=text_of(size) if size else None, mesh=mesh if shape.kind == "mesh" else None,
+            hfield=shape.file if shape.kind == "heightfield" else None,
             rgba=None if shape.color is None else text_of(shape.color),
             contype=None if collides else "0", conaffinity=None if collides else "0",
             group="3" if collides else "1", user=None if exact and known else self.user(R, color),
         )  # fmt: skip
         self.report.use("geom")
+
+    def height_field(self, shape: Shape, field: HeightField) -> Shape:
+        """Return a height field as a shape whose file is its asset, its lowest place at zero."""
+        low, high = float(field.heights.min()), float(field.heights.max())
+        top = (high - low) or 1.0
+        if field not in self.fields:
+            self.fields[field] = f"hfield{len(self.fields)}"
+            rows, columns = field.heights.shape
+            x, y = field.size
+            element(
+                self.asset, "hfield", name=self.fields[field], nrow=str(rows), ncol=str(columns),
+                size=text_of([0.5 * x, 0.5 * y, top, FLOOR]),
+                elevation=text_of((field.heights[::-1] - low).ravel() / top),
+            )  # fmt: skip
+        self.alter(f"{shape.role} of {shape.body!r}: MuJoCo keeps seven digits of heights")
+        place = np.array(shape.position) + low * np.array(shape.rotation)[:, 2]
+        return shape._replace(position=tuple(place.tolist()), file=self.fields[field])
 
     def mesh(self, shape: Shape) -> str | None:
         """Return the name of the asset of a mesh, None where its file is not there."""

@@ -63,7 +63,7 @@ def find_slips(builder: Builder) -> list[Slip]:
         if size > TOO_FAR
     ]
     for shape in builder.geometry:
-        if shape.kind not in ("plane", "mesh") and max(shape.size) > TOO_FAR:
+        if shape.kind not in ("plane", "mesh", "heightfield") and max(shape.size) > TOO_FAR:
             large = f"a {shape.kind} of {shape.body!r} is {max(shape.size):.4g} m large"
             slips.append(Slip("body", shape.body, f"{large}, which looks like mm; taken as m"))
     extent = max([0.05, *lengths.values()])

@@ -149,7 +149,8 @@ class MeshFiles:
         """
         key = shape.surface or shape.file
         if key not in self.names:
-            surface = shape.surface or surface_of_file(shape)
+            own = shape.surface
+            surface = own if isinstance(own, Surface) else surface_of_file(shape)
             if len(surface.vertices) < 4:  # which MuJoCo refuses
                 return None
             name = f"mesh{len(self.names)}.obj"

@@ -20,6 +20,7 @@ from archimedes.multibody.parts import ranges
 from archimedes.multibody.parts.closures import Closure, Coupling
 from archimedes.multibody.parts.fluid import Fluid
 from archimedes.multibody.parts.geometry import Shape, Surface, inertia_of_shapes, make_shape
+from archimedes.multibody.parts.height_field import HeightField
 from archimedes.multibody.parts.joints import JointKind, Spherical, find_kind, make_screw
 from archimedes.multibody.parts.tendons import USUAL, Pulley, Wrap, check_path, frames_of
 from archimedes.multibody.parts.transmissions import Transmission
@@ -170,7 +171,7 @@ class Builder:
         rotation: Any = None,
         position: ArrayLike | None = None,
         file: str | os.PathLike[str] | None = None,
-        surface: Surface | None = None,
+        surface: Surface | HeightField | None = None,
         color: ArrayLike | None = None,
     ) -> None:
         """Add a shape to look at or to collide with.
@@ -191,8 +192,8 @@ class Builder:
             Position in m in the body.
         file : path, optional
             File of a mesh.
-        surface : Surface, optional
-            Triangles of a mesh.
+        surface : Surface or HeightField, optional
+            Triangles of a mesh, or the heights of a height field.
         color : array (3,) or (4,), optional
             Red, green, blue and opacity from 0 to 1. The viewer chooses by default.
         """

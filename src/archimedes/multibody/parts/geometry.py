@@ -16,6 +16,7 @@ import numpy as np
 
 from archimedes.checks import as_array, check_choice, check_positive, check_shape, check_that
 from archimedes.installation import install_command
+from archimedes.multibody.parts.height_field import HeightField
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.spatial_algebra import Pose
 from archimedes.typing import ArrayLike
@@ -78,7 +79,8 @@ class Surface:
 
 #: Kinds of shapes, and how many numbers their sizes are; what they are used for.
 COUNTS = {
-    "box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "plane": 2, "mesh": 3
+    "box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "plane": 2, "mesh": 3,
+    "heightfield": 2,
 }  # fmt: skip
 ROLES = ("visual", "collision")
 
@@ -95,20 +97,21 @@ class Shape(NamedTuple):
     role : {"visual", "collision"}
         What the shape is for.
     kind : str
-        ``"box"``, ``"sphere"``, ``"cylinder"``, ``"capsule"``, ``"ellipsoid"``, ``"plane"`` or
-        ``"mesh"``.
+        ``"box"``, ``"sphere"``, ``"cylinder"``, ``"capsule"``, ``"ellipsoid"``, ``"plane"``,
+        ``"mesh"`` or ``"heightfield"``.
     size : tuple of float
         Edges (x, y, z) of a box; (radius,) of a sphere; (radius, length) of a cylinder or capsule
         along z, where the length of a capsule is between the centres of its ends; half axes of an
-        ellipsoid; (x, y) of a plane, 0 for infinite; or the scale of a mesh. All in m.
+        ellipsoid; (x, y) of a plane, 0 for infinite, or of a height field, its own; or the scale of
+        a mesh. All in m.
     rotation : matrix (3, 3)
         Rotation matrix from the shape to the body.
     position : (float, float, float)
         Position in m in the body.
     file : str, optional
         File of a mesh; its name as the robot's file has it where there is no such file.
-    surface : Surface, optional
-        Triangles of a mesh.
+    surface : Surface or HeightField, optional
+        Triangles of a mesh, or heights.
     color : (float, float, float, float), optional
         Red, green, blue and opacity from 0 to 1. None if the robot's file says nothing; meshes may
         have colours of their own, which count first.
@@ -131,7 +134,7 @@ class Shape(NamedTuple):
     rotation: tuple[tuple[float, ...], ...]
     position: tuple[float, ...]
     file: str | None = None
-    surface: Surface | None = None
+    surface: Surface | HeightField | None = None
     color: tuple[float, ...] | None = None
 
     def __content__(self) -> tuple[Any, ...]:
@@ -140,7 +143,7 @@ class Shape(NamedTuple):
 
 def make_shape(
     body: str, role: str, kind: str, size: Sequence[float], at: Pose, file: Any = None,
-    surface: Surface | None = None, color: ArrayLike | None = None,
+    surface: Surface | HeightField | None = None, color: ArrayLike | None = None,
 ) -> Shape:  # fmt: skip
     """Return a shape made of tuples, so that calls need not check whether it has changed."""
     where, numbers = f"shape of {body!r}", np.array(size, dtype=float)
@@ -149,6 +152,10 @@ def make_shape(
     check_shape(numbers, f"{where}: size of a {kind}", (COUNTS[kind],))
     if not np.isfinite(numbers).all() or (kind != "mesh" and (numbers < 0.0).any()):
         raise ValueError(f"{where}: sizes must be finite and not negative, in m, got {size}")
+    if (kind == "heightfield") != isinstance(surface, HeightField):
+        raise ValueError(f"{where}: a heightfield, and nothing else, has a HeightField as surface=")
+    if isinstance(surface, HeightField) and surface.size != tuple(numbers.tolist()):
+        raise ValueError(f"{where}: size {size} is not that of {surface}: give surface.size")
     rows = tuple(tuple(row) for row in np.asarray(at.R, dtype=float).tolist())
     path = None if file is None else str(file)
     position = tuple(np.asarray(at.p, dtype=float).tolist())
@@ -271,16 +278,16 @@ def mesh(shape: Shape) -> tuple[float, Any, Any]:
 
 def mesh_vertices(shape: Shape) -> Any:
     """Return the vertices (n, 3) of a mesh in m, in the axes of the shape."""
-    if shape.surface is not None:
+    if isinstance(shape.surface, Surface):
         return shape.surface.vertices * np.array(shape.size)
     return np.array(triangles_of(shape, "nothing can touch it").vertices) * np.array(shape.size)
 
 
 def mesh_surface(shape: Shape) -> Surface:
     """Return the triangles of a mesh in m, in the axes of the shape."""
-    solid = shape.surface or triangles_of(shape, "nothing can touch it")
-    triangles = solid.triangles if isinstance(solid, Surface) else solid.faces
-    return Surface(mesh_vertices(shape), triangles)
+    if isinstance(shape.surface, Surface):
+        return Surface(mesh_vertices(shape), shape.surface.triangles)
+    return Surface(mesh_vertices(shape), triangles_of(shape, "nothing can touch it").faces)
 
 
 def triangles_of(shape: Shape, consequence: str) -> Any:
@@ -291,7 +298,7 @@ def triangles_of(shape: Shape, consequence: str) -> Any:
         import trimesh  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise ImportError(f"meshes are read by trimesh: {install_command('robots')}") from None
-    if shape.surface is not None:
+    if isinstance(shape.surface, Surface):
         return trimesh.Trimesh(shape.surface.vertices, shape.surface.triangles)
     try:
         return trimesh.load(shape.file, force="mesh")
