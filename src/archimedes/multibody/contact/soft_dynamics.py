@@ -173,7 +173,7 @@ def soft_dynamics(
     ties = tie(model, closures, q, v, factors) if closures else None
     if ties is not None:
         a = a + ties.react(ties.wanted - ties.J @ a)
-    parts = [] if held is None else [solve_limits(held, v, impedance)]
+    parts = [] if held is None else soft_limits(held, v, impedance)
     cones = None
     if touching:
         points = touches(model, q, contacts, ground, pairs)
@@ -185,7 +185,7 @@ def soft_dynamics(
     across = solve_mass(factors, J.T)
     if ties is not None:
         across = across - ties.react(ties.J @ across)
-    l = soft_forces(J @ across, J @ a - wanted, springs)
+    l = soft_forces(J, across, J @ a - wanted, springs)
     return rates_of(model, x, a + across @ l, rates)
 
 
@@ -226,8 +226,8 @@ def join_rows(parts: Sequence[SoftRows], cones: SoftCones | None) -> tuple[Any, 
     return J, wanted, Springs(stiffness, least, most, mu, friction)
 
 
-def solve_limits(held: HeldRows, v: Vector, impedance: ArrayLike | None) -> SoftRows:
-    """Return the rows of limits, of each its nearer end, followed by those of friction."""
+def soft_limits(held: HeldRows, v: Vector, impedance: ArrayLike | None) -> list[SoftRows]:
+    """Return the rows of limits, of each its nearer end, and those of friction."""
     solimp, creep = held.impedance, held.creep
     if impedance is not None:
         one = as_array(impedance, "impedance")
@@ -242,17 +242,17 @@ def solve_limits(held: HeldRows, v: Vector, impedance: ArrayLike | None) -> Soft
     d = impedance_at(gap / held.scale, solimp)
     beyond = np.minimum(gap, 0.0)  # a row that is not active has no reference, but is far from it
     pull = reference(held.frequency, held.damping, solimp, d, side * speed, beyond)
-    dry = impedance_at(0.0 * gap, creep[:, 2:])
-    drag = reference(creep[:, 0], creep[:, 1], creep[:, 2:], dry, speed, 0.0 * gap)
-    zero, free = 0.0 * gap, np.full(gap.shape, np.inf)
     stiffness = np.where(gap < 0.0, d / (1.0 - d), 0.0)
-    return SoftRows(
-        np.concatenate([side[:, None] * held.J, held.J]),
-        np.concatenate([pull, drag]),
-        np.concatenate([stiffness, dry / (1.0 - dry)]),
-        np.concatenate([zero, -held.friction]),
-        np.concatenate([free, held.friction]),
-    )
+    stops = pushing(side[:, None] * held.J, pull, stiffness)
+    friction = concrete(held.friction)
+    rough = [k for k in range(len(side)) if friction is None or friction[k] != 0.0]
+    if not rough:
+        return [stops]
+    creep, zero = creep[rough], 0.0 * gap[rough]
+    dry = impedance_at(zero, creep[:, 2:])
+    drag = reference(creep[:, 0], creep[:, 1], creep[:, 2:], dry, speed[rough], zero)
+    most = held.friction[rough]
+    return [stops, SoftRows(held.J[rough], drag, dry / (1.0 - dry), -most, most)]
 
 
 def reference(

@@ -21,6 +21,7 @@ Source: MuJoCo documentation, "Computation", constraint model and algorithms: Ne
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from archimedes.typing import Array, Matrix, Scalar, Vector
 #: Done when the energy of a step is this part of that of the forces, or after so many steps.
 SETTLED, MOST_STEPS = 1e-22, 100
 #: A step ends where the slope along it is this part of that at its start, or after so many tries.
-FLAT, MOST_TRIES = 0.01, 40
+FLAT, MOST_TRIES = 0.1, 40
 #: The square of a length that has a direction.
 TINY = 1e-300
 
@@ -50,43 +51,58 @@ class Springs(NamedTuple):
     friction: Any
 
 
-def soft_forces(G: Matrix, b: Vector, springs: Springs) -> Vector:
-    """Return the forces (n + m dim,) of soft rows and of contacts with elliptic cones."""
-    return soft_kernel(G, b, *springs)
+def soft_forces(J: Matrix, W: Matrix, b: Vector, springs: Springs) -> Vector:
+    """Return the forces (n + m dim,) of soft rows and of contacts with elliptic cones.
+
+    J are the rows (n + m dim, nv), and ``W = M^-1 J'`` (nv, n + m dim).
+    """
+    return soft_kernel(J, W, b, *springs)
 
 
 @custom_jvp
 def solve_forces(
-    G: Matrix,
-    b: Vector,
-    stiffness: Vector,
-    least: Vector,
-    most: Vector,
-    mu: Vector,
+    J: Matrix, W: Matrix, b: Vector, stiffness: Vector, least: Vector, most: Vector, mu: Vector,
     friction: Array,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Return `soft_forces`."""
     springs = Springs(stiffness, least, most, mu, friction)
-    eye = np.eye(b.shape[0])
+    solve = prepare(J, W, springs)
 
     def one_step(state: tuple[Any, ...]) -> tuple[Any, ...]:
-        l, _, steps = state
-        x = times(G, l) + b
-        off = l - force_at(x, springs)
-        dl = np.linalg.solve(eye + soften(G, x, springs), -off)
-        dx = times(G, dl)
+        l, _ = state
+        x = times(J, times(W, l)) + b
+        dl = solve(x, force_at(x, springs) - l)
+        dx = times(J, times(W, dl))
         dl = shorten(l, x, dl, dx, springs) * dl
         l = l + dl
         # Forces that are redundant may change without an effect.
-        moved, size = np.sum(dl * times(G, dl)), np.sum(l * times(G, l))
-        return l, np.where(moved > SETTLED * size, 1.0, 0.0), steps + 1.0
+        moved = np.sum(dl * times(J, times(W, dl)))
+        size = np.sum(l * times(J, times(W, l)))
+        return l, np.where(moved > SETTLED * size, 1.0, 0.0)
 
     def goes_on(state: tuple[Any, ...]) -> Any:
         return state[1] > 0.5
 
-    zero = 0.0 * b[0]
-    start = (force_at(b, springs), zero + 1.0, zero)
+    start = (force_at(b, springs), 0.0 * b[0] + 1.0)
     return while_loop(goes_on, one_step, start, max_steps=MOST_STEPS)[0]
+
+
+def prepare(J: Matrix, W: Matrix, springs: Springs) -> Callable[[Vector, Vector], Any]:
+    """Return a function that solves ``(I + C G) dl = off`` at x, as the smaller of two systems.
+
+    With ``da = W dl`` it is ``(I + W C J) da = W off``, which is smaller with more rows than
+    velocities.
+    """
+    n, nv = J.shape
+    if n <= nv:
+        G = J @ W
+        return lambda x, off: np.linalg.solve(np.eye(n) + soften(G, x, springs), off)
+
+    def solve(x: Vector, off: Vector) -> Any:
+        CJ = soften(J, x, springs)
+        return off - times(CJ, np.linalg.solve(np.eye(nv) + W @ CJ, times(W, off)))
+
+    return solve
 
 
 def shorten(l: Vector, x: Vector, dl: Vector, dx: Vector, springs: Springs) -> Scalar:
@@ -161,13 +177,13 @@ def force_at(x: Vector, springs: Springs) -> Vector:
     return np.concatenate([rows, cones.ravel()])
 
 
-def soften(G: Matrix, x: Vector, springs: Springs) -> Matrix:
-    """Return C G for C = -df/dx."""
+def soften(A: Matrix, x: Vector, springs: Springs) -> Matrix:
+    """Return C A for C = -df/dx."""
     D, K = split(springs.stiffness, springs)
     x, X = split(x, springs)
     n, (m, size) = x.shape[0], X.shape
     free = (-D * x > springs.least) & (-D * x < springs.most)
-    rows = np.where(free, D, 0.0)[:, None] * G[:n]
+    rows = np.where(free, D, 0.0)[:, None] * A[:n]
     if not m:
         return rows
     at, mu, c = cones_at(X, springs), springs.mu, springs.friction
@@ -183,19 +199,19 @@ def soften(G: Matrix, x: Vector, springs: Springs) -> Matrix:
     slope = stiff[:, None, None] * scale[:, :, None] * slope * scale[:, None, :]
     full = K[:, :, None] * np.eye(size)
     C = np.where(at.full[:, None, None], full, np.where(at.edge[:, None, None], slope, 0.0))
-    cones = C @ G[n:].reshape(m, size, -1)
+    cones = C @ A[n:].reshape(m, size, -1)
     return np.concatenate([rows, cones.reshape(m * size, -1)])
 
 
 @solve_forces.defjvp
 def force_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Vector, Vector]:
-    """Return dl of dG, db and those of what forces are made of."""
-    (G, b, *rest), (dG, db, *changes) = primals, tangents
-    l, springs = solve_forces(G, b, *rest), Springs(*rest)
-    x = times(G, l) + b
+    """Return dl of dJ, dW, db and those of what forces are made of."""
+    (J, W, b, *rest), (dJ, dW, db, *changes) = primals, tangents
+    l, springs = solve_forces(J, W, b, *rest), Springs(*rest)
+    a = times(W, l)
+    x, dx = times(J, a) + b, times(dJ, a) + times(J, times(dW, l)) + db
     own = jvp(lambda x, *rest: force_at(x, Springs(*rest)), argnums=(0, 1, 2, 3, 4, 5))
-    df = own(x, *rest, (times(dG, l) + db, *changes))
-    return l, np.linalg.solve(np.eye(b.shape[0]) + soften(G, x, springs), df)
+    return l, prepare(J, W, springs)(x, own(x, *rest, (dx, *changes)))
 
 
 #: Numbers take the way that recordings take: the loops are native code.
