@@ -146,6 +146,69 @@ def test_pairs_touch_as_in_mujoco(tmp_path):
         assert d.ncon == 2 and off < 1e-10
 
 
+def random_geom(rng):
+    """Return attributes of a sphere, a capsule or a box."""
+    a, b, c = rng.uniform(0.03, 0.1, size=3)
+    turn = "euler='{:g} {:g} {:g}'".format(*rng.uniform(0.0, 180.0, size=3))
+    place = "pos='{:g} {:g} {:g}'".format(*0.05 * rng.normal(size=3))
+    sizes = {"sphere": f"{a}", "capsule": f"{a} {b}", "box": f"{a} {b} {c}"}
+    kind = rng.choice(list(sizes))
+    return f"type='{kind}' size='{sizes[kind]}' {turn} {place}"
+
+
+def random_tree(rng, depth):
+    """Return a body with a limited joint and dry friction, and what it carries."""
+    inner = "".join(random_tree(rng, depth - 1) for _ in range(rng.integers(0, 3) * (depth > 0)))
+    ranges = {"hinge": "-30 30", "slide": "-.1 .1", "ball": "0 40"}
+    kind, dry = rng.choice(list(ranges)), rng.choice([0.0, 0.3])
+    place, axis = ("{:g} {:g} {:g}".format(*0.3 * rng.normal(size=3)) for _ in range(2))
+    return (
+        f"<body pos='{place}'><joint type='{kind}' axis='{axis}' range='{ranges[kind]}'"
+        f" frictionloss='{dry}'/><geom {random_geom(rng)} mass='{rng.uniform(0.1, 2.0)}'/>"
+        f"{inner}</body>"
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(12))
+def test_random_robots_accelerate_as_in_mujoco(seed, tmp_path):
+    """Trees with limits and dry friction, pressed into the ground, with all kinds of cones."""
+    rng, cone = np.random.default_rng(seed), ["elliptic", "pyramidal"][seed % 2]
+    condim, impratio = int(rng.choice([1, 3, 4, 6])), float(rng.choice([1.0, 3.0]))
+    text = f"""<mujoco><option cone="{cone}" impratio="{impratio}" tolerance="0" iterations="300"/>
+     <default><geom friction=".7 .03 .02" condim="{condim}" contype="1" conaffinity="0"/></default>
+     <worldbody><geom type="plane" size="5 5 .1" contype="0" conaffinity="1"/><body><freejoint/>
+     <geom {random_geom(rng)} mass="2"/>{random_tree(rng, 2)}{random_tree(rng, 1)}</body>
+     </worldbody></mujoco>"""
+    model, m = load_both(text, tmp_path)
+    ground = mb.Ground(**{key: mu * (condim >= n) for key, (mu, n) in MATERIAL.items()})
+    shapes = mb.contact_shapes(model)
+    acting = {"contacts": shapes, "ground": ground, "cone": cone, "impratio": impratio}
+    for k in range(3):
+        q = mb.random_configuration(model, rng)
+        q = lowered(model, q, shapes, ground, 0.03 * rng.uniform())
+        v = (0.1 if k else 2.0) * rng.normal(size=model.nv)
+        off, d = difference(model, m, q, v, **acting)
+        assert d.ncon and off < 1e-10
+
+
+@pytest.mark.parametrize(("cone", "within"), [("elliptic", 1e-9), ("pyramidal", 1e-6)])
+def test_a_wheel_whose_centre_stands_still(cone, within, tmp_path):
+    """No force moves its centre: its rows are as hard as numbers allow, in MuJoCo 1e15."""
+    text = """<mujoco><option cone="{}" tolerance="0" iterations="200"/><worldbody>
+     <geom type="plane" size="5 5 .1"/><body name="wheel" pos="0 0 .095"><joint axis="0 1 0"/>
+     <geom type="sphere" size=".1" mass="1"/></body><body name="ball"><freejoint/>
+     <geom type="sphere" size=".12" mass="2"/></body></worldbody></mujoco>"""
+    model, m = load_both(text.format(cone), tmp_path)
+    wheel, ball = mb.sphere("wheel", 0.1), mb.sphere("ball", 0.12)
+    acting = {"contacts": [wheel, ball], "pairs": [mb.Pair(wheel, ball, friction=1.0)]}
+    acting |= {"ground": mb.Ground(friction=1.0), "cone": cone}
+    q, rng = np.array([0.3, 0.21, 0.01, 0.118, 1.0, 0.0, 0.0, 0.0]), np.random.default_rng(3)
+    for _ in range(3):
+        off, d = difference(model, m, q, rng.normal(size=7), **acting)
+        assert d.ncon == 3 and off < within
+
+
 @pytest.mark.long
 def test_a_motion_over_a_second_is_that_of_mujoco(robot):
     """The quadruped falls on its feet and stands: within what halving MuJoCo's step changes."""

@@ -79,6 +79,8 @@ __all__ = ["soft_dynamics"]
 
 #: Impedances are within these; ways and masses below the second count as none, as in MuJoCo.
 LEAST_IMPEDANCE, LEAST = 1e-4, 1e-15
+#: A row is no stiffer than this, of what a unit of its force accelerates it.
+STIFFEST = 1e8
 #: Coefficients of friction are no smaller, as in MuJoCo.
 LEAST_FRICTION = 1e-5
 #: Which coefficient each direction across a normal has.
@@ -185,8 +187,20 @@ def soft_dynamics(
     across = solve_mass(factors, J.T)
     if ties is not None:
         across = across - ties.react(ties.J @ across)
+    springs = springs._replace(stiffness=keep_soft(J, across, springs))
     l = soft_forces(J, across, J @ a - wanted, springs)
     return rates_of(model, x, a + across @ l, rates)
+
+
+def keep_soft(J: Matrix, across: Matrix, springs: Springs) -> Vector:
+    """Return stiffnesses no larger than rounding allows: of rows whose mobility is none at rest.
+
+    Two edges of a pyramid may push against each other without moving anything.
+    """
+    n = springs.least.shape[0]
+    size = np.sum(J[:n] * across[:, :n].T, axis=1)
+    rows = np.minimum(springs.stiffness[:n], STIFFEST / np.maximum(size, LEAST))
+    return np.concatenate([rows, springs.stiffness[n:]])
 
 
 # ---- limits and friction -------------------------------------------------------------------------
