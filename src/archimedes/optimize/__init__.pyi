@@ -10,6 +10,8 @@ from archimedes.optimize.nonlinear.nlp import NlpSolver as NlpSolver
 from archimedes.optimize.nonlinear.nlp import minimize as minimize
 from archimedes.optimize.nonlinear.nlp import nlp_solver as nlp_solver
 from archimedes.optimize.nonlinear.program import ElementFunction as ElementFunction
+from archimedes.optimize.optimal_control.ilqr import ILQRSolution as ILQRSolution
+from archimedes.optimize.optimal_control.ilqr import ilqr as ilqr
 from archimedes.optimize.optimal_control.phases import Phases as Phases
 from archimedes.optimize.optimal_control.phases import PhasesSolution as PhasesSolution
 from archimedes.optimize.optimal_control.problem import OptimalControl as OptimalControl
