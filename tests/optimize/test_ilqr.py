@@ -302,6 +302,18 @@ def test_data_of_each_step_and_arguments():
     assert found.fun < 1e-24
 
 
+def test_a_solution_to_start_from():
+    """Its gains are those of a linear problem wherever that starts: nothing is left to do."""
+    end = lambda x: 0.5 * x @ Q @ x
+    first = ilqr(linear, X0, np.zeros((12, 2)), quadratic, end)
+    other = ilqr(linear, -3.0 * X0, first, quadratic, end)
+    assert other.success and other.iterations == 0
+    np.testing.assert_allclose(other.u, -3.0 * first.u, atol=1e-12)
+    np.testing.assert_allclose(other.x, -3.0 * first.x, atol=1e-12)
+    again = ilqr(linear, X0, first.u, quadratic, end)
+    assert again.iterations == 0 and again.fun == first.fun
+
+
 @pytest.mark.long
 def test_in_recorded_code_mapped_and_as_c(tmp_path):
     """Receding horizons: a batch, and C code with the bits of Python."""

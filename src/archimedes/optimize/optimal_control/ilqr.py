@@ -132,7 +132,7 @@ class ILQRSolution(Readable):
 def ilqr(
     dynamics: Callable[..., Tree],
     x0: Tree,
-    u: Tree,
+    u: Tree | ILQRSolution,
     running_cost: Callable[..., Scalar] | None = None,
     terminal_cost: Callable[..., Scalar] | None = None,
     *,
@@ -159,8 +159,10 @@ def ilqr(
         ``dynamics(x, u, *rest)`` returns the next state, with the structure of x.
     x0 : tree
         Initial state.
-    u : tree
-        Controls to start with: a leading axis of N steps.
+    u : tree or ILQRSolution
+        Controls to start with: a leading axis of N steps. Or the solution of a similar problem,
+        whose control law is followed, with its gains, from `x0`; what falls over without control
+        starts better from there.
     running_cost : callable, optional
         ``running_cost(x, u, *rest)``, summed over the steps. None by default.
     terminal_cost : callable, optional
@@ -206,6 +208,9 @@ def ilqr(
     check_positive(tol, "tol")
     check_whole(max_iter, "max_iter", 1)
     x0 = _as_floats(x0, "x0")
+    law: Tree = None
+    if isinstance(u, ILQRSolution):
+        u, law = u.u, (tree.map(lambda leaf: leaf[:-1], u.x), u.gains)
     u = _as_floats(u, "u")
     steps = _count_steps(u, data)
     u_like = tree.map(lambda leaf: 0.0 * leaf[0], u)
@@ -213,16 +218,19 @@ def ilqr(
     forms = (control_bounds is not None, bool(second_order))
 
     def make(current: Current) -> Any:
-        def ilqr(x0: Tree, u: Tree, data: Tree, args: Any, bounds: Any, tol: Scalar) -> Any:
+        def ilqr(
+            x0: Tree, u: Tree, law: Tree, data: Tree, args: Any, bounds: Any, tol: Scalar
+        ) -> ILQRSolution:
             problem = _Problem(current.functions, x0, u_like, data, args, bounds, *forms)
-            return problem.solve(x0, u, steps, tol, max_iter)
+            return problem.solve(x0, u, law, steps, tol, max_iter)
 
         kernel = compile_frozen(ilqr, (current,), "ilqr")
         kernel.drafts = True
         return kernel
 
-    settings = (steps, *forms, int(max_iter), tree.structure(u), tree.structure(data))
-    return find_or_make("ilqr", functions, settings, make)(x0, u, data, tuple(args), bounds, tol)
+    settings = (steps, *forms, int(max_iter), *map(tree.structure, (u, law, data)))
+    kernel = find_or_make("ilqr", functions, settings, make)
+    return kernel(x0, u, law, data, tuple(args), bounds, tol)
 
 
 def _check_functions(
@@ -569,11 +577,20 @@ class _Problem:
 
         return cond(finite & ~solved & (here.steps < max_iter), move, lambda here: here, here)
 
-    def solve(self, x0: Tree, u: Tree, steps: int, tol: Scalar, max_iter: int) -> ILQRSolution:
-        """Return the solution from controls to start with."""
-        leaves = tree.leaves(u)
-        U = self.limit(np.concatenate([leaf.reshape(steps, -1) for leaf in leaves], axis=1))
-        X, U, cost, size = self.fly(tree.ravel(x0)[0], U, lambda x, u: u)
+    def solve(
+        self, x0: Tree, u: Tree, law: Tree, steps: int, tol: Scalar, max_iter: int
+    ) -> ILQRSolution:
+        """Return the solution from controls, or a control law, to start with."""
+        U = np.concatenate([leaf.reshape(steps, -1) for leaf in tree.leaves(u)], axis=1)
+        if law is None:
+            X, U, cost, size = self.fly(tree.ravel(x0)[0], U, lambda x, u: u)
+        else:
+
+            def follow(x: Vector, step: Any) -> Vector:
+                u, nominal, K = step
+                return u + K @ self.difference(tree.ravel(nominal)[0], x)
+
+            X, U, cost, size = self.fly(tree.ravel(x0)[0], (U, *law), follow)
         K = np.zeros((steps, self.m, self.n))
         first = np.arange(max_iter + 1) == 0
         one, infinite = np.float64(1.0), np.float64(np.inf)
