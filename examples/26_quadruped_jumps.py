@@ -58,61 +58,56 @@ def plan_jump(height, hips, feet):
     return plan.x[:-1]
 
 
-def controller(x, now):
-    """Return torques (12,) by which the robot follows the plan, and if they keep all limits."""
-    com, rate, places, speeds, down = now
-    goal = [np.stack([each[0], 0.0 * each[0], each[1]]) for each in (com[:2], com[3:], rate[3:])]
-    turn = {"frequency": 15.0, "weights": [0, 0, 0, 1, 1, 1]}
-    tasks = [
-        mb.center_of_mass_task(robot, x, *goal, frequency=15.0),
-        mb.frame_task(robot, x, "trunk", mb.pose(np.zeros(3), np.eye(3)), **turn),
-        mb.posture_task(robot, x, x0.q, weights=1e-3),
-    ]
-    for foot, place, v in zip(contacts, places, speeds):
-        tasks.append(mb.frame_task(robot, x, foot.frame, place, v, frequency=25.0))
-    stand = {"touching": np.zeros(4, dtype=bool) | down, "contact_damping": 20.0}
-    found = mb.whole_body_control(robot, x, tasks, contacts, ground, **stand)
-    return found.torque[6:], found.success
+def jump(robot, feet, x0, wanted):
+    """Return the configurations (n, nq) of a jump in steps of contact, and one in MuJoCo."""
+    contacts, ground = [mb.sphere(foot, RADIUS) for foot in feet], mb.Ground(friction=FRICTION)
 
+    def controller(x, now):
+        com, rate, places, speeds, down = now
+        goal = [np.stack([v[0], 0.0 * v[0], v[1]]) for v in (com[:2], com[3:], rate[3:])]
+        turn = {"frequency": 15.0, "weights": [0, 0, 0, 1, 1, 1]}
+        tasks = [
+            mb.center_of_mass_task(robot, x, *goal, frequency=15.0),
+            mb.frame_task(robot, x, "trunk", mb.pose(np.zeros(3), np.eye(3)), **turn),
+            mb.posture_task(robot, x, x0.q, weights=1e-3),
+        ]
+        for foot, place, v in zip(feet, places, speeds):
+            tasks.append(mb.frame_task(robot, x, foot, place, v, frequency=25.0))
+        stand = {"touching": np.zeros(4, dtype=bool) | down, "contact_damping": 20.0}
+        found = mb.whole_body_control(robot, x, tasks, contacts, ground, **stand)
+        return found.torque, found.success
 
-def jump(x, now):
-    """Return the state after a step of contact, the configuration, and if torques were found."""
-    u, success = controller(x, now)
-    u = np.concatenate([np.zeros(6), u])
-    return mb.contact_step(robot, x, STEP, contacts, ground, u), (x.q, success)
+    def step(x, now):
+        u, success = controller(x, now)
+        return mb.contact_step(robot, x, STEP, contacts, ground, u), (x.q, success)
 
-
-def jump_in_mujoco(x):
-    """Return the configurations (n, nq) of a jump that MuJoCo simulates, from the same file."""
+    path, solved = arc.compile(lambda x, wanted: arc.scan(step, x, wanted)[1])(x0, wanted)
+    assert solved.all()
+    if not importlib.util.find_spec("mujoco"):
+        return {"steps of contact": path}
     import mujoco
 
     model = mujoco.MjModel.from_xml_path(str(FILE))
-    data, torques, path = mujoco.MjData(model), arc.compile(controller), []
-    model.opt.timestep, data.qpos = STEP, x.q
+    data, torques, other = mujoco.MjData(model), arc.compile(controller), []
+    model.opt.timestep, data.qpos = STEP, x0.q
     for now in zip(*wanted):
-        path.append(data.qpos.copy())
+        other.append(data.qpos.copy())
         v = data.qvel.copy()
-        v[:3] = Quaternion(path[-1][3:7]).rotate(v[:3])  # which MuJoCo has in axes of the world
-        data.qfrc_applied[6:], _ = torques(mb.State(path[-1], v), now)
+        v[:3] = Quaternion(other[-1][3:7]).rotate(v[:3])  # which MuJoCo has in axes of the world
+        data.qfrc_applied, _ = torques(mb.State(other[-1], v), now)
         mujoco.mj_step(model, data)
-    return np.array(path)
+    return {"steps of contact": path, "MuJoCo": np.array(other)}
 
 
 robot = mb.load(FILE)
 feet = [f"{leg}_foot" for leg in ("fl", "fr", "hl", "hr")]
-contacts, ground = [mb.sphere(foot, RADIUS) for foot in feet], mb.Ground(friction=FRICTION)
 x0 = mb.rest_state(robot, [0, 0, RADIUS + 0.5 * np.cos(0.57), 1, 0, 0, 0] + 4 * [0, 0.57, -1.14])
 way = [AHEAD * PART**2 * (3 - 2 * PART), 0 * PART, LIFT * np.sin(np.pi * PART) ** 2]
 places = [mb.frame_pose(robot, x0.q, foot).t for foot in feet] + np.stack(way, axis=1)[:, None]
 above = x0.q[2] - (height := mb.center_of_mass(robot, x0.q)[2])
 plan = plan_jump(height, np.array([[0.2, above], [-0.2, above]]), places[:, ::2, ::2])
 wanted = plan, np.gradient(plan, STEP, axis=0), places, np.gradient(places, STEP, axis=0), DOWN
-path, solved = arc.compile(lambda x, wanted: arc.scan(jump, x, wanted)[1])(x0, wanted)
-assert solved.all()
-paths = {"steps of contact": path}
-if importlib.util.find_spec("mujoco"):
-    paths["MuJoCo"] = jump_in_mujoco(x0)
-for name, q in paths.items():
+for name, q in jump(robot, feet, x0, wanted).items():
     print(f"{name}: {q[-1, 0]:.2f} m ahead, {q[:, 2].max() - q[0, 2]:.2f} m up")
     assert abs(q[-1, 0] - AHEAD) < 0.05 and abs(q[-1, 2] - q[0, 2]) < 0.05
     assert np.abs(q[:, 4:7]).max() < 0.1 and q[:, 2].min() > 0.2
