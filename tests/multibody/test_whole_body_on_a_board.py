@@ -1,0 +1,74 @@
+"""The whole-body controller of a quadruped as C on an emulated Cortex-M7: bits, memory, work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import archimedes as arc
+from archimedes import multibody as mb
+from archimedes.embedded import codegen, report, run_in_qemu
+from archimedes.embedded.boards import BOARDS
+from archimedes.optimize import Status
+from tests.embedded.toolchain import needs
+
+FILE = Path(__file__).resolve().parents[2] / "examples" / "quadruped.xml"
+#: Those of an STM32H743, a common Cortex-M7.
+FLASH, RAM = 2 * 2**20, 512 * 2**10
+
+
+def controller():
+    """Return a step of a controller that keeps its balance, and its arguments, some by chance."""
+    robot, ground = mb.load(FILE), mb.Ground(friction=0.7)
+    feet = [mb.sphere(f"{leg}_foot", 0.02) for leg in ("fl", "fr", "hl", "hr")]
+    q = np.array([0, 0, 0.02 + 0.5 * np.cos(0.57), 1, 0, 0, 0] + 4 * [0, 0.57, -1.14])
+    turn = {"frequency": 15.0, "weights": [0, 0, 0, 1, 1, 1]}
+
+    def balance(x, com, standing):
+        tasks = [
+            mb.center_of_mass_task(robot, x, com, frequency=15.0),
+            mb.frame_task(robot, x, "trunk", mb.pose(np.zeros(3), np.eye(3)), **turn),
+            mb.posture_task(robot, x, q, weights=1e-3),
+        ]
+        found = mb.whole_body_control(
+            *(robot, x, tasks, feet, ground), touching=standing, max_iter=20
+        )
+        return found.torque[6:], found.force, found.status
+
+    rng, com, inputs = np.random.default_rng(0), mb.center_of_mass(robot, q), []
+    for standing in ([1, 1, 1, 1], [1, 1, 1, 1], [1, 0, 0, 1], [0, 0, 0, 0]):
+        near = mb.integrate(robot, q, 0.02 * rng.normal(size=18))
+        x = mb.State(near, 0.1 * rng.normal(size=18))
+        inputs.append((x, com, np.array(standing, dtype=float)))
+    return balance, inputs
+
+
+@pytest.mark.long
+@needs(*BOARDS["cortex-m7"].programs)
+def test_the_bits_of_the_interpreter_within_its_memory():
+    """All limits of motors, friction and contacts, in double; feet that stand and feet that swing.
+
+    Seen: 134 kB of flash, 224 kB of stack, and 10 to 16 million instructions for 7 to 11
+    iterations.
+    """
+    balance, inputs = controller()
+    project = codegen(balance, inputs[0])
+    sizes = report(project, board="cortex-m7")
+    run = run_in_qemu(project, inputs, board="cortex-m7")
+    host = arc.compile(balance, backend="interpreter")
+    for got, arguments in zip(run, inputs, strict=True):
+        wanted = host(*arguments)
+        assert got[2] == wanted[2] == Status.SOLVED
+        for a, b in zip(got, wanted, strict=True):
+            np.testing.assert_array_equal(a, b)
+    for (torque, force, _), (_, _, standing) in zip(run, inputs, strict=True):
+        assert np.abs(torque).max() <= 45.0
+        assert np.all(np.linalg.norm(force[:, :2], axis=1) <= 0.7 * force[:, 2] + 1e-6)
+        assert np.abs(force[standing == 0.0]).max(initial=0.0) < 1e-6
+        assert np.any(standing) == (np.sum(force[:, 2]) > 10.0)
+    assert sizes.flash < 200_000 < FLASH
+    assert sizes.ram + run.stack_bytes < 300_000 < RAM
+    assert run.stack_bytes == pytest.approx(sizes.stack, abs=256)
+    assert max(run.instructions) < 25_000_000
