@@ -74,8 +74,8 @@ from archimedes.multibody.parts.fluid import FluidEllipsoid as FluidEllipsoid
 from archimedes.multibody.parts.geometry import Shape as Shape
 from archimedes.multibody.parts.geometry import Surface as Surface
 from archimedes.multibody.parts.geometry import inertia_of_shapes as inertia_of_shapes
-from archimedes.multibody.parts.hill_muscle import HillMuscle as HillMuscle
 from archimedes.multibody.parts.height_field import HeightField as HeightField
+from archimedes.multibody.parts.hill_muscle import HillMuscle as HillMuscle
 from archimedes.multibody.parts.tendons import Pulley as Pulley
 from archimedes.multibody.parts.tendons import Tendons as Tendons
 from archimedes.multibody.parts.tendons import Wrap as Wrap
