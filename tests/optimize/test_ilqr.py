@@ -105,6 +105,33 @@ def test_limits_on_one_side_and_controls_as_trees():
     assert found.u["a"].max() == 1.0 and found.x["all"].shape == (16, 3)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("limit", [np.inf, 0.3])
+def test_many_controls(limit):
+    """More than are solved for in straight lines, some of which are fixed by their limits."""
+    rng = np.random.default_rng(8)
+    B, C = rng.normal(size=(4, 20)), 0.3 * np.eye(4)
+    low, high = np.full(20, -limit), np.full(20, limit)
+    low[3] = high[3] = 0.1
+    x0, steps = 3.0 * rng.normal(size=4), 3
+    found = ilqr(
+        lambda x, u: C @ x + B @ u,
+        *(x0, np.zeros((steps, 20)), lambda x, u: 0.5 * (x @ x + u @ u), lambda x: 5.0 * x @ x),
+        control_bounds=(low, high),
+        tol=1e-9,
+    )
+    free, G = x0, np.zeros((4, 20 * steps))
+    H, q = np.eye(20 * steps), np.zeros(20 * steps)
+    for k in range(steps):
+        free, G = C @ free, C @ G + B @ np.eye(20 * steps)[20 * k : 20 * k + 20]
+        weight = 10.0 if k == steps - 1 else 1.0
+        H, q = H + weight * G.T @ G, q + weight * G.T @ free
+    edges = {"lower": np.tile(low, steps), "upper": np.tile(high, steps)}
+    wanted = solve_qp(H, q, tol=1e-12, **edges).x.reshape(steps, 20)
+    assert found.success and np.all(found.u[:, 3] == 0.1)
+    np.testing.assert_allclose(found.u, wanted, atol=1e-7)
+
+
 def test_units_do_not_matter():
     """The same problem in mN, mm and mJ takes the same iterations to the same end."""
 
