@@ -329,6 +329,23 @@ def test_data_of_each_step_and_arguments():
     assert found.fun < 1e-24
 
 
+def test_the_same_functions_for_other_sizes():
+    """What is recorded for one size must not be taken for another."""
+    step, cost = lambda x, u: x + np.sum(u), lambda x, u: x**2 + np.sum(u**2)
+    for m in (1, 3, 2):
+        found = ilqr(step, 1.0, np.zeros((4, m)), cost)
+        # m equal controls: one of sqrt(m) times the effect.
+        plain = ilqr(
+            lambda x, u, k: x + k * u,
+            1.0,
+            np.zeros(4),
+            lambda x, u, k: x**2 + u**2,
+            args=(np.sqrt(m),),
+        )
+        assert found.success and found.fun == pytest.approx(plain.fun, rel=1e-12)
+        np.testing.assert_allclose(found.u, np.outer(plain.u, np.full(m, m**-0.5)), atol=1e-12)
+
+
 def test_a_solution_to_start_from():
     """Its gains are those of a linear problem wherever that starts: nothing is left to do."""
     end = lambda x: 0.5 * x @ Q @ x

@@ -213,15 +213,16 @@ def ilqr(
         u, law = u.u, (tree.map(lambda leaf: leaf[:-1], u.x), u.gains)
     u = _as_floats(u, "u")
     steps = _count_steps(u, data)
-    u_like = tree.map(lambda leaf: 0.0 * leaf[0], u)
-    bounds = read_limits(control_bounds, u_like, "control_bounds")
+    one = tree.map(lambda leaf: 0.0 * leaf[0], u)
+    bounds = read_limits(control_bounds, one, "control_bounds")
     forms = (control_bounds is not None, bool(second_order))
 
     def make(current: Current) -> Any:
         def ilqr(
             x0: Tree, u: Tree, law: Tree, data: Tree, args: Any, bounds: Any, tol: Scalar
         ) -> ILQRSolution:
-            problem = _Problem(current.functions, x0, u_like, data, args, bounds, *forms)
+            like = tree.map(lambda leaf: 0.0 * leaf[0], u)
+            problem = _Problem(current.functions, x0, like, data, args, bounds, *forms)
             return problem.solve(x0, u, law, steps, tol, max_iter)
 
         kernel = compile_frozen(ilqr, (current,), "ilqr")
