@@ -451,3 +451,31 @@ def test_misuse(change, error, message):
     }
     with pytest.raises(error, match=message):
         ilqr(**{**good, **change})
+
+
+def identity(x, e):
+    return x + e
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"difference": lambda x0, x1: x1[0] - x0[0]}, ShapeDtypeError, "difference must return a"),
+        ({"difference": lambda x0, x1: x0 - x1}, ValueError, r"is not e for small errors e of x0"),
+        ({"integrate": lambda x, e: x + e[::-1]}, ValueError, r"the same order of numbers"),
+        ({"integrate": lambda x, e: (x + e)[:1]}, ValueError, "is not e for small errors"),
+    ],
+)
+def test_errors_of_states_that_do_not_fit(change, error, message):
+    good = {"integrate": identity, "difference": lambda x0, x1: x1 - x0}
+    problem = (lambda x, u: x + u, np.ones(2), np.zeros(3), lambda x, u: x @ x + u**2)
+    assert ilqr(*problem, **good).success
+    with pytest.raises(error, match=message):
+        ilqr(*problem, **{**good, **change})
+
+
+def test_a_solution_of_another_problem_is_no_start():
+    cost = lambda x, u: np.sum(x**2) + u**2
+    first = ilqr(lambda x, u: x + u, 1.0, np.zeros(3), cost)
+    with pytest.raises(ShapeDtypeError, match=r"a solution with gains \(3, 1, 1\)"):
+        ilqr(lambda x, u: x + u, np.ones(2), first, cost)

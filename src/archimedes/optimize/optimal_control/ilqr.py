@@ -218,6 +218,9 @@ def ilqr(
     forms = (control_bounds is not None, bool(second_order))
 
     def make(current: Current) -> Any:
+        if integrate is not None and concrete(tree.ravel(x0)[0]) is not None:
+            _check_chart(integrate, difference, x0)
+
         def ilqr(
             x0: Tree, u: Tree, law: Tree, data: Tree, args: Any, bounds: Any, tol: Scalar
         ) -> ILQRSolution:
@@ -253,6 +256,20 @@ def _check_functions(
     for name, (function, form) in optional.items():
         if function is not None and not callable(function):
             raise TypeError(f"ilqr: {name} must be a function {form}, got {function!r}")
+
+
+def _check_chart(integrate: Any, difference: Any, x0: Tree) -> None:
+    """Raise where `difference` does not lead back from where `integrate` went."""
+    none = 0.0 * difference(x0, x0)
+    if np.ndim(none) != 1:
+        shape = np.shape(none)
+        raise ShapeDtypeError(f"ilqr: difference must return a vector (n,), got shape {shape}")
+    back = jac(lambda e: difference(x0, integrate(x0, e)))(none)
+    if not np.allclose(back, np.eye(len(none)), atol=1e-6):
+        raise ValueError(
+            "ilqr: difference(x0, integrate(x0, e)) is not e for small errors e of x0: do both "
+            "have the same order of numbers, and the same axes?"
+        )
 
 
 def _as_floats(value: Tree, name: str) -> Tree:
@@ -352,6 +369,7 @@ class _Problem:
         self.lower, self.upper = bounds
         self.bounded, self.second_order = bounded, second_order
         flat = tree.ravel(x0)[0]
+        self.size = flat.shape[0]
         self.m = tree.ravel(u_like)[0].shape[0]
         self.n = self.difference(flat, flat).shape[0]
 
@@ -362,11 +380,15 @@ class _Problem:
     def advance(self, x: Vector, u: Vector, item: Tree) -> Vector:
         """Return the next state."""
         after = self.functions[0](self.unravel_x(x), self.unravel_u(u), *self.rest(item))
-        flat = tree.ravel(after)[0]
-        if tree.structure(after) != self.x_like or flat.shape != x.shape:
+        return self.flatten(after, "dynamics")
+
+    def flatten(self, x: Tree, name: str) -> Vector:
+        """Return the numbers of a state that a function returned."""
+        flat = tree.ravel(x)[0]
+        if tree.structure(x) != self.x_like or flat.shape != (self.size,):
             raise ShapeDtypeError(
-                "ilqr: dynamics must return a state with the structure and shapes of x0, "
-                f"{self.x_like!r} of {x.shape[0]} numbers, got {tree.structure(after)!r} of "
+                f"ilqr: {name} must return a state with the structure and shapes of x0, "
+                f"{self.x_like!r} of {self.size} numbers, got {tree.structure(x)!r} of "
                 f"{np.size(flat)}"
             )
         return flat * 1.0
@@ -388,7 +410,7 @@ class _Problem:
         """Return the state that differs from x by an error e (n,)."""
         if self.functions[3] is None:
             return x + e
-        return tree.ravel(self.functions[3](self.unravel_x(x), e))[0]
+        return self.flatten(self.functions[3](self.unravel_x(x), e), "integrate")
 
     def difference(self, x0: Vector, x1: Vector) -> Vector:
         """Return the error (n,) of x1 as seen from x0."""
@@ -591,6 +613,11 @@ class _Problem:
                 u, nominal, K = step
                 return u + K @ self.difference(tree.ravel(nominal)[0], x)
 
+            if law[1].shape[1:] != (self.m, self.n):
+                raise ShapeDtypeError(
+                    f"ilqr: u is a solution with gains {law[1].shape}, but here there are "
+                    f"{self.m} controls and errors of {self.n} numbers: give its u alone"
+                )
             X, U, cost, size = self.fly(tree.ravel(x0)[0], (U, *law), follow)
         K = np.zeros((steps, self.m, self.n))
         first = np.arange(max_iter + 1) == 0
