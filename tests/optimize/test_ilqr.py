@@ -285,6 +285,7 @@ def between(x0, x1):
     return np.concatenate([x0.att.inv().mul(x1.att).log(), x1.w - x0.w])
 
 
+@pytest.mark.long_cases("frame1")
 @pytest.mark.parametrize("frame", [[0.0, 0.0, 0.0], [1.0, -2.0, 0.7]])
 def test_attitudes(frame):
     """A slew about one axis is linear in its angle: the same as with the angle alone.
