@@ -55,7 +55,7 @@ def check_bits(got, wanted):
 def test_the_bits_of_the_interpreter_within_its_memory():
     """All limits of motors, friction and contacts, in double; feet that stand and feet that swing.
 
-    Seen: 134 kB of flash, 224 kB of stack, and 10 to 16 million instructions for 7 to 11
+    Seen: 136 kB of flash, 225 kB of stack, and 8 to 16 million instructions for 5 to 11
     iterations.
     """
     balance, inputs = controller()
