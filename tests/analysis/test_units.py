@@ -309,3 +309,10 @@ def test_threads_do_not_see_each_others_checks():
 
     assert arc.check_units(check, {"x": "m"})(1.0).ok
     assert kinds == ["Graph"]
+
+
+def test_arrays_without_elements_have_no_unit():
+    def f(x: float):
+        return np.sum(x + np.zeros(0)) + x
+
+    assert arc.check_units(f)(1.0).ok

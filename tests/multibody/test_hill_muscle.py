@@ -1,4 +1,4 @@
-"""The Hill-type muscle: its curves and its force against SymPy's, which are of the same source."""
+"""The Hill-type muscle: its curves against SymPy's, of the same source, and its force and motion."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import pytest
 
 import archimedes as arc
 from archimedes import multibody as mb
-from tests.optional_packages import import_or_skip
-
-sympy = import_or_skip("sympy")
-from sympy.physics import biomechanics  # noqa: E402
 
 FIBRE = {"peak": 600.0, "optimal_length": 0.12, "tendon_length": 0.25}
-
-
-def curve(name, x):
-    """Return values of a curve of SymPy's."""
-    symbol = sympy.Symbol("x")
-    formula = getattr(biomechanics, f"{name}DeGroote2016").with_defaults(symbol).doit()
-    return sympy.lambdify(symbol, formula)(x)
+#: Lengths, speeds, and the curves there by sympy.physics.biomechanics, SymPy 1.14: FL, FP, FV.
+LENGTHS = np.array([0.35, 0.6, 0.8, 1.0, 1.15, 1.4, 1.6])
+ACTIVE = [
+    *(0.019012528738121565, 0.296929539229323, 0.8239778842189102, 0.994139886622616),
+    *(0.889414461853915, 0.3875343432300723, 0.1273343418573431),
+]
+PASSIVE = [
+    *(-0.018412506227412525, -0.017360982574991527, -0.013739333567089415, 0.0),
+    *(0.03205860328008496, 0.24985780454863724, 1.0),
+]
+SPEEDS = np.array([-0.9, -0.4, -0.05, 0.0, 0.1, 0.5, 1.0])
+FACTORS = [
+    *(0.04696901069504612, 0.31943991458510107, 0.8753648826481838, 1.002320622548512),
+    *(1.2068135511941875, 1.5850003902837808, 1.7889099602998755),
+]
 
 
 def arm():
@@ -31,36 +35,27 @@ def arm():
 
 
 def test_curves_are_those_of_sympy():
-    muscle, length = mb.HillMuscle("slide", **FIBRE), np.linspace(0.3, 1.7, 57)
-    speed = np.linspace(-1.0, 1.0, 57)
-    known = curve("FiberForceLengthActive", length)
-    np.testing.assert_allclose(muscle.active_force(length), known, rtol=1e-13)
-    known = curve("FiberForceVelocity", speed)
-    np.testing.assert_allclose(muscle.speed_factor(speed), known, rtol=1e-12, atol=1e-14)
+    muscle = mb.HillMuscle("slide", **FIBRE)
+    np.testing.assert_allclose(muscle.active_force(LENGTHS), ACTIVE, rtol=1e-13)
+    np.testing.assert_allclose(muscle.speed_factor(SPEEDS), FACTORS, rtol=1e-13)
     # Ours is shifted and scaled, so that it is zero at 0.2 optimal lengths and one at 1.6.
-    plain, ends = curve("FiberForceLengthPassive", length), curve(
-        "FiberForceLengthPassive", np.array([0.2, 1.6])
-    )  # fmt: skip
-    known = (plain - ends[0]) / (ends[1] - ends[0])
-    np.testing.assert_allclose(muscle.passive_force(length), known, rtol=1e-12)
+    least = (np.exp(-0.8 * 4.0 / 0.6) - 1.0) / (np.exp(4.0) - 1.0)
+    known = (np.array(PASSIVE) - least) / (1.0 - least)
+    np.testing.assert_allclose(muscle.passive_force(LENGTHS), known, rtol=1e-11)
 
 
 @pytest.mark.parametrize("pennation", [0.0, 0.3])
 @pytest.mark.parametrize("gear", [1.0, -0.5])
 def test_the_force_on_a_joint(pennation, gear):
-    """By the geometry of a fibre of constant thickness, with SymPy's curves."""
+    """By the geometry of a fibre of constant thickness."""
     muscle = mb.HillMuscle("slide", pennation=pennation, gear=gear, damping=0.1, **FIBRE)
-    rng = np.random.default_rng(0)
-    q, v = (0.25 + 0.12 * rng.uniform(0.6, 1.5, size=20)) / gear, rng.normal(size=20) * 0.2
-    for one, rate, a in zip(q, v, rng.uniform(size=20), strict=True):
-        along, across = gear * one - 0.25, 0.12 * np.sin(pennation)
-        fibre = np.hypot(along, across)
-        cosine = along / fibre
-        speed = gear * rate * cosine / 1.2
-        active = curve("FiberForceLengthActive", fibre / 0.12) * curve("FiberForceVelocity", speed)
-        pull = a * active + muscle.passive_force(fibre / 0.12) + 0.1 * speed
-        known = -gear * 600.0 * cosine * max(pull, 0.0)
-        force = mb.actuator_torque(arm(), [muscle], np.array([one]), np.array([rate]), [a])
+    for k, a in enumerate(np.linspace(0.1, 1.0, len(LENGTHS))):
+        fibre, across = 0.12 * LENGTHS[k], 0.12 * np.sin(pennation)
+        along = np.sqrt(fibre**2 - across**2)
+        q, v = (0.25 + along) / gear, SPEEDS[k] * 1.2 * fibre / along / gear
+        pull = a * ACTIVE[k] * FACTORS[k] + muscle.passive_force(LENGTHS[k]) + 0.1 * SPEEDS[k]
+        known = -gear * 600.0 * along / fibre * max(pull, 0.0)
+        force = mb.actuator_torque(arm(), [muscle], np.array([q]), np.array([v]), [a])
         np.testing.assert_allclose(force, [known], rtol=1e-11)
 
 

@@ -132,6 +132,12 @@ LENIENT = (
     *("symbolic/linalg/", "function/", "simulate/", "optimize/", "random/", "special/", "graph/"),
     *("backends/", "embedded/", "symbolic/numpy_functions/fourier", "system/"),
 )
+#: The same in plain NumPy, which is otherwise checked as a user's is: unknowns of unlike units are
+#: solved for together.
+SOLVERS = (
+    *("optimize/", "multibody/contact/impulses", "multibody/contact/soft_forces"),
+    "multibody/tasks/whole_body.py",
+)
 
 
 #: Rules of regions that the user's own calls of our functions make.
@@ -186,6 +192,8 @@ class Propagation:
         """Take note of a rule that is not kept, once for each place in the source."""
         inside = "" if origin is None else origin.inside
         if inside.startswith(LENIENT) and not inside.startswith(_STRICT.get(what, "-")):
+            return
+        if origin is not None and origin.file.startswith(SOLVERS):
             return
         key = (origin and origin.places, detail)
         if key not in self._reported:

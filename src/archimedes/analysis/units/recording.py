@@ -44,6 +44,11 @@ class Origin(NamedTuple):
     inside: str = ""
     swapped: bool = False
 
+    @property
+    def file(self) -> str:
+        """The file of the innermost place, relative to the package, "" outside of it."""
+        return _file_of_package(self.places[0].code.co_filename) if self.places else ""
+
 
 #: Stands for the file of our machinery where a solver requires the units of rates.
 RATES = "rates"
@@ -59,10 +64,14 @@ _PLUMBING = (
 @functools.lru_cache(maxsize=4096)
 def _machinery(filename: str) -> str:
     """Return the file of our machinery, relative to the package, that is no plumbing, or ""."""
-    if not filename.startswith(HERE):
-        return ""
-    name = filename[len(HERE) :].replace(os.sep, "/")
+    name = _file_of_package(filename)
     return "" if name.startswith(_PLUMBING) else name
+
+
+@functools.lru_cache(maxsize=4096)
+def _file_of_package(filename: str) -> str:
+    """Return a file of the package relative to it, "" for others."""
+    return filename[len(HERE) :].replace(os.sep, "/") if filename.startswith(HERE) else ""
 
 
 class recording_units:
@@ -188,7 +197,7 @@ _DEGREES = {np.pi / 180: parse_unit("1/deg"), 180 / np.pi: parse_unit("deg")}
 
 def _selects(array: np.ndarray) -> bool:
     """Return whether an array consists of unit vectors: axes, identities, permutations."""
-    if not array.ndim or array.size > _LARGE:
+    if not array.ndim or not 0 < array.size <= _LARGE:
         return False
     rows = array.reshape(-1, array.shape[-1])
     return bool(np.all((rows == 0) | (np.abs(rows) == 1)) and np.all(np.sum(rows != 0, axis=1) < 2))
