@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import archimedes as arc
+from tests.blocks.code_size import code_size
 from tests.graph.spec import validate
 
 X = np.array([0.5, -1.0, 2.0])
@@ -210,3 +211,42 @@ def test_stop_gradient_of_trees_and_plain_values():
     assert arc.grad(f)({"a": 3.0, "n": 2.0}) == {"a": 3.0, "n": 0.0}
     assert arc.stop_gradient({"a": 1, "b": "text"}) == {"a": 1, "b": "text"}
     assert arc.compile(lambda n: arc.stop_gradient(n) + 1)(3) == 4
+
+
+def solving(kind):
+    """Return x with ``A x = b``, whose rule takes twice the tangent of b and none of A."""
+
+    def solve(A, b):
+        return np.linalg.solve(A, b)
+
+    if kind == "jvp":
+        f = arc.custom_jvp(solve)
+        f.defjvp(lambda p, t: (f(*p), 2.0 * np.linalg.solve(p[0], t[1])))
+        return f
+    f = arc.custom_vjp(solve)
+    f.defvjp(
+        lambda A, b: (f(A, b), A),
+        lambda A, w: (None, 2.0 * np.linalg.solve(A.T, w)),
+    )
+    return f
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_arguments_are_blocks(kind):
+    """The program is as long for 90 rows as for 40, and the rule is used in both modes."""
+
+    def problem(n):
+        rng = np.random.default_rng(n)
+        return np.eye(n) + rng.normal(size=(n, n)) / n, rng.normal(size=n)
+
+    f = solving(kind)
+    program = arc.compile(lambda A, b: f(A, 3.0 * b), loops_from=2)
+    short, long = (code_size(program.recording(*problem(n)).blocks) for n in (40, 90))
+    assert long == short
+    A, b = problem(40)
+    np.testing.assert_allclose(program(A, b), np.linalg.solve(A, 3.0 * b), rtol=1e-12)
+    slope = 6.0 * np.linalg.inv(A)
+    np.testing.assert_allclose(arc.jac(program, argnums=1)(A, b), slope, rtol=1e-9, atol=1e-12)
+    w = np.arange(40.0)
+    gradient = arc.grad(lambda b: np.sum(w * program(A, b)))(b)
+    np.testing.assert_allclose(gradient, w @ slope, rtol=1e-9, atol=1e-12)

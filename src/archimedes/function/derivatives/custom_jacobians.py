@@ -172,6 +172,7 @@ class custom_jac(CustomFunction):
 
     setter = "defjac"
     copied = True
+    in_blocks = False  # a Jacobian is taken entry by entry
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)

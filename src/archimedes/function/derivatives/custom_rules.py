@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,10 @@ import numpy as np
 from archimedes import tree
 from archimedes.errors import TraceError
 from archimedes.function.compiled import Compiled
-from archimedes.function.recording import Recording, leaf_ids, read_array
+from archimedes.function.recording import Recording, array_ids, leaf_ids, read_array
 from archimedes.function.region_bodies import must_record, trace_static_results
 from archimedes.graph import CODES, Graph, is_float
+from archimedes.graph.blocks.interfaces import Form
 from archimedes.graph.regions import Call, DerivativeRule
 from archimedes.symbolic import SymbolicArray, Trace, as_traced, current_trace, lift, wrap
 from archimedes.symbolic.core.conversion import map_ids
@@ -58,7 +60,10 @@ def _fill_zeros(g: Graph, row: Sequence[int | None], like: np.ndarray) -> list[i
 
 
 class Rule:
-    """Connects a user's rule, written on trees, with the graph's rule, written on ids."""
+    """Connects a user's rule, written on trees, with the graph's rule, written on ids.
+
+    With `in_blocks` a long array is one id, that of its block, as in the recording's ``blocks``.
+    """
 
     pattern = None
 
@@ -69,8 +74,10 @@ class Rule:
         args_tree: TreeDef,
         reverse: bool,
         apply: Callable[[Tree, Tree, Tree], Tree],
+        in_blocks: bool = False,
     ) -> None:
         self.name, self.recording, self.args_tree = name, recording, args_tree
+        self.in_blocks = in_blocks
         self.apply, self.is_reverse = apply, reverse
         self.forward = None if reverse else self._apply_rows
         self.reverse = self._apply_rows if reverse else None
@@ -79,8 +86,8 @@ class Rule:
         """Build the argument tree from ids of the inputs; static leaves are what they were."""
         rest = iter(ids)
         leaves = [
-            read_array(rest, spec.shape, spec.code, False) if spec.traced else spec.value
-            for spec in self.recording.leaves
+            read_array(rest, spec.shape, spec.code, block) if spec.traced else spec.value
+            for spec, block in zip(self.recording.leaves, self._blocks(self.recording.forms))
         ]
         return self.args_tree.unflatten(leaves)
 
@@ -103,24 +110,32 @@ class Rule:
         return result
 
     def _result(self, ids: Any) -> Tree:
+        if self.in_blocks:
+            return self.recording.result(ids)
         rest = iter(ids)
         return self.recording.rebuild(
             lambda out: read_array(rest, out.spec.shape, out.spec.code, False)
         )
 
+    def _blocks(self, forms: Callable[[], list[Form]]) -> Iterable[bool]:
+        """Return which leaves, of arguments or results, are blocks."""
+        return [form.block for form in forms()] if self.in_blocks else itertools.repeat(False)
+
     def _ids(self, answer: Tree, count: int) -> list[int | None]:
         """Check what the rule returned and return an id (or None) for each of ``count`` values."""
         what, specs, treedef = "cotangent", list(self.recording.leaves), self.args_tree
+        blocks = self._blocks(self.recording.forms)
         if not self.is_reverse:
             what, treedef = "tangent", self.recording.out_tree
             specs = [out.spec for out in self.recording.outs]
+            blocks = self._blocks(self.recording.out_forms)
         leaves = tree.flatten_up_to(treedef, answer, what)
         row: list[int | None] = []
-        for leaf, spec, path in zip(leaves, specs, treedef.paths(what)):
+        for leaf, spec, block, path in zip(leaves, specs, blocks, treedef.paths(what)):
             if not spec.traced:
                 continue
             if not is_float(spec.code) or leaf is None:
-                row += [None] * spec.size
+                row += [None] * (1 if block else spec.size)
                 continue
             array = lift(leaf)
             if array.shape != spec.shape:
@@ -128,7 +143,7 @@ class Rule:
                     f"the derivative rule of {self.name} returned {path} of shape {array.shape}, "
                     f"{spec.shape} is needed"
                 )
-            row += leaf_ids(array, spec)
+            row += array_ids(array, True) if block else leaf_ids(array, spec)
         return row + [None] * (count - len(row))
 
 
@@ -146,6 +161,8 @@ class CustomFunction:
     #: The method that sets the rule, and whether the function is copied to where it is called.
     setter = "defjvp"
     copied = False
+    #: Whether the rule takes long arrays as blocks.
+    in_blocks = True
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.compiled = function if isinstance(function, Compiled) else Compiled(function)
@@ -168,13 +185,15 @@ class CustomFunction:
         dynamic = {k: v for k, v in values.items() if k not in static}
         args_tree = tree.structure(tuple(dynamic.values()))
         rule = self._rule_for(recording, args_tree)
-        ids = np.array(recording.inputs(leaves, scalar=True), dtype=np.int64)
-        closure = len(recording.captured)
-        region = Call(ids, recording.graph, rule, closure=closure, copied=self.copied)
-        return recording.result(current_trace().graph.region(region).tolist(), scalar=True)
+        scalar = not self.in_blocks
+        ids = np.array(recording.inputs(leaves, scalar), dtype=np.int64)
+        closure, body = len(recording.captured), recording.graph if scalar else recording.blocks
+        region = Call(ids, body, rule, closure=closure, copied=self.copied)
+        return recording.result(current_trace().graph.region(region).tolist(), scalar)
 
     def _rule_for(self, recording: Recording, args_tree: TreeDef) -> DerivativeRule:
-        return Rule(self.compiled.name, recording, args_tree, self.reverse, self._apply)
+        name, blocks = self.compiled.name, self.in_blocks
+        return Rule(name, recording, args_tree, self.reverse, self._apply, blocks)
 
     def _apply(self, args: Tree, result: Tree, vector: Tree) -> Tree:
         raise NotImplementedError
