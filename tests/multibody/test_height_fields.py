@@ -297,3 +297,22 @@ def test_what_is_wrong_is_said():
     with pytest.raises(ValueError, match="half-space does not touch a Ground"):
         touches(model, mb.neutral(model), [mb.half_space("b")], mb.Ground(height=field), [])
     assert field == ramp()[0] and hash(field) == hash(ramp()[0]) and field != ramp(0.2)[0]
+
+
+def test_many_balls_of_different_sizes_move_as_each_by_itself():
+    rng, count = np.random.default_rng(0), 5
+    field = mb.HeightField(0.1 * rng.normal(size=(12, 12)), [6.0, 6.0])
+    ground, b = mb.Ground(height=field, friction=0.5), mb.Builder()
+    for k in range(count):
+        b.add_body(f"b{k}", mass=1.0 + k, inertia=[0.1] * 3)
+        b.attach(f"b{k}", joint=f"j{k}", kind="free")
+    balls = [mb.sphere(f"b{k}", 0.1 + 0.01 * k) for k in range(count)]
+    at = [[*rng.uniform(-2, 2, 2), 0.2, 1, 0, 0, 0] for _ in range(count)]
+    x = mb.State(np.concatenate(at), 0.1 * rng.normal(size=6 * count))
+    together = mb.contact_step(b.build(), x, 2e-3, balls, ground)
+    for k in range(count):
+        b = mb.Builder()
+        b.add_body(f"b{k}", mass=1.0 + k, inertia=[0.1] * 3)
+        alone = mb.State(x.q[7 * k : 7 * k + 7], x.v[6 * k : 6 * k + 6])
+        alone = mb.contact_step(b.build(base="floating"), alone, 2e-3, [balls[k]], ground)
+        np.testing.assert_allclose(together.v[6 * k : 6 * k + 6], alone.v, atol=1e-12)

@@ -1,4 +1,4 @@
-"""The Hill-type muscle: its curves against SymPy's, of the same source, and its force and motion."""
+"""The Hill-type muscle: its curves against those of SymPy, its force, and a load that hangs on it."""
 
 from __future__ import annotations
 

@@ -329,6 +329,38 @@ def touches(
     pairs: Sequence[Pair],
 ) -> list[Touch]:
     """Return all points that may touch at `q` (nq,), in the order of the shapes and pairs."""
+    every: list[Touch] = []
+    for shape, other, material in meetings_of(model, contacts, ground, pairs):
+        along, second = None, None if other is None else other.frame
+        if other is None:
+            S = solid(model, q, shape)
+            found = ground_touches(S, shape.kind, material)
+            if not isinstance(material.height, HeightField):
+                along = axis_of(S, shape.kind)
+        else:
+            found = pair_touches(model, q, shape, other)
+            if other.kind == "half-space":
+                along = axis_of(solid(model, q, shape), shape.kind)
+            elif shape.kind == "half-space":
+                along = axis_of(solid(model, q, other), other.kind)
+        for d, n, point, *share in found:
+            touch = Touch(d, n, point, shape.frame, second, material, *share)
+            every.append(touch._replace(along=along))
+    return every
+
+
+class Meeting(NamedTuple):
+    """A shape that may touch another one, or the ground, which is None, and their material."""
+
+    first: Contacts
+    second: Contacts | None
+    material: Any
+
+
+def meetings_of(
+    model: Model, contacts: Sequence[Contacts], ground: Ground | None, pairs: Sequence[Pair]
+) -> list[Meeting]:
+    """Return which shapes may touch what, in the order of the shapes and pairs."""
     for values, kind, name in ((contacts, Contacts, "contacts"), (pairs, Pair, "pairs")):
         if not isinstance(values, (list, tuple)) or not all(isinstance(x, kind) for x in values):
             raise TypeError(f"{name} must be a list of {kind.__name__}, got {values!r:.80}")
@@ -341,39 +373,19 @@ def touches(
             if shape := np.shape(getattr(material, key)):
                 actual = f"got an array of shape {shape}; use arc.vmap for many"
                 raise ValueError(f"{type(material).__name__} {key} must be one number, {actual}")
-    every: list[Touch] = []
+    every: list[Meeting] = []
     still: list[str] = []
     for shape in contacts:
-        assert ground is not None
         if is_fixed(model, shape.frame):
             still.append(f"contacts on {shape.frame!r}: neither that nor the ground moves")
             continue
-        S = solid(model, q, shape)
-        if isinstance(ground.height, HeightField):
-            for d, n, point, share in terrain_touches(S, shape.kind, ground):
-                place = point + 0.5 * d * n
-                every.append(Touch(d, n, place, shape.frame, None, ground, share))
-            continue
-        centers, shares, radius = ground_centers(S, shape.kind, ground)
-        for center, share in zip(centers, shares, strict=True):
-            away, n = ground.gap(center)
-            d = away - radius
-            place = center - radius * n
-            touch = Touch(d, n, place, shape.frame, None, ground, share)
-            every.append(touch._replace(along=axis_of(S, shape.kind)))
+        every.append(Meeting(shape, None, ground))
     for pair in pairs:
         first, second = pair.first.frame, pair.second.frame
         if link_of(model, first) == link_of(model, second):
             still.append(f"Pair of frames {first!r} and {second!r}: neither moves on the other")
             continue  # parts of one body, which `every_pair` cannot know, do not push each other
-        along = None
-        if pair.second.kind == "half-space":
-            along = axis_of(solid(model, q, pair.first), pair.first.kind)
-        elif pair.first.kind == "half-space":
-            along = axis_of(solid(model, q, pair.second), pair.second.kind)
-        for d, n, point, *share in pair_touches(model, q, pair.first, pair.second):
-            touch = Touch(d, n, point, first, second, pair, *share)
-            every.append(touch._replace(along=along))
+        every.append(Meeting(pair.first, pair.second, pair))
     if not every:
         nothing = "there is nothing that could touch: give contacts and a ground, or pairs"
         raise ValueError("; ".join([*still[:1], nothing]))
@@ -387,6 +399,19 @@ def terrain_touches(S: Solid, kind: str, ground: Ground) -> list[tuple[Any, ...]
     axes = np.stack([*tangents(ground.normal), ground.normal], axis=1)
     terrain = Solid(None, 0.0, axes, ground.point, None, None, ground.height)
     return MEETINGS[kind, "heightfield"](S, terrain)
+
+
+def ground_touches(S: Solid, kind: str, ground: Ground) -> list[tuple[Any, ...]]:
+    """Return gap, normal, point and share of every place where a shape may touch the ground."""
+    if isinstance(ground.height, HeightField):
+        found = terrain_touches(S, kind, ground)
+        return [(d, n, point + 0.5 * d * n, share) for d, n, point, share in found]
+    centers, shares, radius = ground_centers(S, kind, ground)
+    touches = []
+    for center, share in zip(centers, shares, strict=True):
+        away, n = ground.gap(center)
+        touches.append((away - radius, n, center - radius * n, share))
+    return touches
 
 
 def ground_centers(
@@ -431,6 +456,11 @@ def solid(model: Model, q: Vector, shape: Contacts) -> Solid:
     X = Pose(np.eye(3), np.zeros(3))
     if shape.frame != "world" or "world" in model.frame_names:
         X = world_pose(model, q, shape.frame)
+    return place_shape(shape, X)
+
+
+def place_shape(shape: Any, X: Pose) -> Solid:
+    """Return a shape whose frame has a pose in the world."""
     centers: Any = [X.p + X.R @ shape.centers[k] for k in range(shape.centers.shape[0])]
     middle = X.p + X.R @ shape.position
     if shape.polygons is not None:
@@ -448,10 +478,14 @@ def pair_touches(model: Model, q: Vector, a: Contacts, b: Contacts) -> list[tupl
 
     Fourth the share, where it is not one.
     """
-    A, B = solid(model, q, a), solid(model, q, b)
-    if (a.kind, b.kind) in MEETINGS:
-        return MEETINGS[a.kind, b.kind](A, B)
-    return [(d, -n, *rest) for d, n, *rest in MEETINGS[b.kind, a.kind](B, A)]
+    return solid_touches(solid(model, q, a), solid(model, q, b), a.kind, b.kind)
+
+
+def solid_touches(A: Solid, B: Solid, a: str, b: str) -> list[tuple[Any, ...]]:
+    """Return `pair_touches` of shapes of two kinds where they are in the world."""
+    if (a, b) in MEETINGS:
+        return MEETINGS[a, b](A, B)
+    return [(d, -n, *rest) for d, n, *rest in MEETINGS[b, a](B, A)]
 
 
 def spheres(point: Vec3, radius: Scalar, other: Vec3, other_radius: Scalar) -> tuple[Any, Any, Any]:

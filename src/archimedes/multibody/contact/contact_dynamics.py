@@ -34,23 +34,54 @@ Source: Hunt and Crossley, J. Applied Mechanics 42, 1975.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from archimedes.checks import check_positive, check_shape, check_that, check_type
 from archimedes.function import compile
+from archimedes.function.recording_store import Current, compile_frozen, find_or_make
 from archimedes.multibody.algorithms.configurations import integrate, own_links
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, frame_twist, world_pose
 from archimedes.multibody.algorithms.limits import FAR, HeldRows, free_velocities, held_rows
-from archimedes.multibody.algorithms.links import Forces
-from archimedes.multibody.algorithms.mass_matrix import Factors, sweep_from_base, sweep_to_base
+from archimedes.multibody.algorithms.links import Forces, external_forces
+from archimedes.multibody.algorithms.mass_matrix import (
+    Factors,
+    check_inertia_of_joints,
+    sweep_from_base,
+    sweep_to_base,
+)
 from archimedes.multibody.algorithms.passive_forces import FRICTION_SPEED, passive_torque
 from archimedes.multibody.contact import impulses
-from archimedes.multibody.contact.collision import Touch, materials_of, moving_frames, touches
+from archimedes.multibody.contact.collision import (
+    Meeting,
+    Touch,
+    materials_of,
+    meetings_of,
+    moving_frames,
+    touches,
+)
 from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Ground, Pair
+from archimedes.multibody.contact.free_bodies import (
+    MANY,
+    MOST_BODIES,
+    PER_KIND,
+    SPEED_UP,
+    Bodies,
+    ResponseOfMany,
+    are_free_bodies,
+    body_pose,
+    farthest_point,
+    find_touches,
+    kind_of,
+    rows_of,
+    unit_mobility,
+)
 from archimedes.multibody.contact.hulls import tangents
+from archimedes.multibody.contact.impulses_of_many import IN_LOOPS
+from archimedes.multibody.parts.height_field import HeightField
 from archimedes.multibody.parts.joints import LinearMap, Map
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.multibody.systems.constraints import (
@@ -157,6 +188,10 @@ def contact_step(
         check_that(lambda x: (x >= 0.0) & (x <= 1.0), value, name, "must be between 0 and 1")
     check_type(limits, "limits", bool, "False switches the limits of joints off")
     q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")
+    if (many := free_meetings(model, contacts, ground, pairs, closures)) is not None:
+        given = FreeStep(model, many, step, restitution, recovery)
+        u = None if u is None else check_single(model, u, "u")
+        return step_free_bodies(given, State(q, v), u, forces)
     held = held_rows(model, q, limits)
     nothing = not contacts and not pairs
     alone = held if nothing else None
@@ -174,13 +209,7 @@ def contact_step(
     viscous = viscosity(smooth, v)
     loops = loop_rows(model, closures, q, v, step)
     mass = Mobility(mass_factors(model, q, None if viscous is None else step * viscous), loops)
-    # Without contact. What goes with velocities squared is taken at the middle of the step: at its
-    # start it would give energy to all that spins, by the square of its speed.
-    at_start = rnea(model, q, v, np.zeros(model.nv), forces)
-    first = mass.solve(torques - at_start)
-    middle = v + 0.5 * step * first
-    change = at_start - rnea(model, q, middle, np.zeros(model.nv), forces)
-    freely = standing_still(model, first + mass.solve(change), middle)
+    freely = accelerate_freely(model, q, v, torques, forces, mass, step)
     if loops is not None:
         freely = mass.close(v, freely)
     if alone is not None:
@@ -189,7 +218,8 @@ def contact_step(
     if not points:
         after = v + step * freely
         return step_to(model, q, after, mass.return_to_loops(step * after, recovery))
-    gap, mu = np.stack([touch.gap for touch in points]), friction_of(points)
+    gap = np.stack([touch.gap for touch in points])
+    mu = friction_of([touch.material for touch in points])
     m, each = impulses.sizes_of(mu)
     J = contact_rows(model, q, points)
     if each > 3:
@@ -204,27 +234,20 @@ def contact_step(
     hard = soft if held is None else soft.first(n)
     if viscous is not None and not known_zero(restitution):
         hard = Mobility(mass_factors(model, q), loops).response(J)
-    J_n = J[::each]
-    falling = step * (J_n @ freely)
-    impact = impulses.impacts(hard.G[::each, ::each], J_n @ v, gap, falling, step, restitution)
-    knocked = impulses.knocks(hard.G, J @ v, mu, impact, restitution)
-    before = v + hard.velocities(knocked) + step * freely
-    reach = np.where(impact.hit, 0.0, np.maximum(gap / step, -CREEP))
-    open_at = J @ before + impulses.spread(reach, each)
+    at = Closing(J, J[::each], gap, mu)
+    before, open_at, late = take_impacts(at, hard, v, freely, step, restitution)
     if held is None:
         pushes = impulses.cone_impulses(soft.G, open_at, mu)
     else:
         both = np.concatenate([open_at, held.J @ before])
         pushes = impulses.mixed_impulses(soft.G, both, mu, rates_within(held, step))
     after = before + soft.velocities(pushes)
-    moved = step * after - hard.velocities(np.repeat(impact.late, each) * knocked)
-    moved = mass.return_to_loops(moved, recovery)
+    moved = mass.return_to_loops(step * after - late, recovery)
     if not known_zero(recovery):
-        left = gap + J_n @ moved
-        left = np.where(left > 0.0, left, recovery * left)
+        left = reduce_penetration(gap + at.normals @ moved, recovery)
         which = [*range(0, n, each), *range(n, soft.G.shape[0])]
         if held is None:
-            lifts = impulses.normal_impulses(soft.G[::each, ::each], left)
+            lifts = impulses.normal_impulses(soft.normals(each), left)
         else:
             ways = ways_within(held, held.J @ moved, recovery)
             ways = impulses.Rows(
@@ -235,6 +258,169 @@ def contact_step(
             lifts = impulses.row_impulses(soft.G[which][:, which], 0.0 * ways.low, ways)
         moved = moved + soft.velocities(lifts, which)
     return step_to(model, q, after, moved)
+
+
+def free_meetings(
+    model: Model,
+    contacts: Sequence[Contacts],
+    ground: Ground | None,
+    pairs: Sequence[Pair],
+    closures: Sequence[Holds],
+) -> list[Meeting] | None:
+    """Return what may touch where a model is many free bodies, whose step is made of loops."""
+    if not all(isinstance(x, (list, tuple)) for x in (contacts, pairs)):
+        return None  # `touches` says so
+    if len(contacts) + len(pairs) < MANY or not 1 < len(model.links) <= MOST_BODIES:
+        return None
+    if closures or not are_free_bodies(model):
+        return None
+    many = meetings_of(model, contacts, ground, pairs)
+    # Which cells of a height field are in reach must be known of each shape by itself.
+    fields = [isinstance(getattr(ground, "height", None), HeightField)]
+    fields += [x.kind == "heightfield" for one in many for x in one[:2] if x is not None]
+    if any(fields):
+        return None
+    kinds = len({kind_of(one) for one in many})
+    return many if len(many) >= max(MANY, PER_KIND * kinds) else None
+
+
+class FreeStep(NamedTuple):
+    """What a step of free bodies needs to know besides their state and what acts on them."""
+
+    model: Model
+    many: list[Meeting]
+    step: float
+    restitution: Scalar
+    recovery: Scalar
+
+
+def step_free_bodies(given: FreeStep, x: State, u: Vector | None, forces: Forces) -> State:
+    """Return the state of free bodies after a step, whose program is loops over bodies."""
+    n = len(given.model.links)
+    each = [x.q.reshape(n, 7), x.v.reshape(n, 6)]
+    if u is not None or forces is not None:
+        each.append(0.0 * each[1] if u is None else u.reshape(n, 6))
+    if forces is not None:
+        by_link = external_forces(given.model, forces)
+        acting = [by_link[k].array if k in by_link else np.zeros(6) for k in range(n)]
+        each.append(np.stack([1.0 * f for f in acting]))
+
+    def run(*each: Array) -> tuple[Array, Array]:
+        return one_step_of_free_bodies(given, *each)
+
+    q, v = find_or_make("contact_step", (run,), None, record_in_loops)(*each)
+    return State(q.ravel(), v.ravel())
+
+
+def record_in_loops(current: Current) -> Callable[..., Any]:
+    """Return the current function, recorded as loops over arrays."""
+
+    def run(*each: Array) -> Any:
+        return current.functions[0](*each)
+
+    return compile_frozen(run, [current], "contact_step", loops_from=IN_LOOPS)
+
+
+def one_step_of_free_bodies(
+    given: FreeStep, q: Matrix, v: Matrix, *acting: Array
+) -> tuple[Array, Array]:
+    """Return configurations (n, 7) and velocities (n, 6) after a step, as `contact_step` has it."""
+    model, many, step, restitution, recovery = given
+    check_inertia_of_joints(model)
+    bodies = Bodies(model)
+    freely, T, R, p = bodies.each(partial(free_motion, step=step), q, v, *acting)
+    extent = farthest_point(model, many)
+    fastest = [np.max(length_of(x[:, :3]) + extent * length_of(x[:, 3:])) for x in (v, freely)]
+    touched = find_touches(model, many, R, p, SPEED_UP * step * (fastest[0] + step * fastest[1]))
+    check_shape(np.asarray(restitution), "restitution, of all or each point,", (), (touched.total,))
+    if np.ndim(restitution):
+        restitution = np.concatenate([restitution, np.zeros(1)])[touched.places].ravel()
+    mu = np.repeat(friction_of(touched.materials), touched.places.shape[1], axis=0)
+    J = rows_of(touched, R, p, impulses.sizes_of(mu)[1])
+    response = ResponseOfMany(J, T, touched.near)
+    at = Closing(J, J.normals(), touched.gaps.ravel(), mu)
+    speeds = v.ravel(), freely.ravel()
+    before, open_at, late = take_impacts(at, response, *speeds, step, restitution)
+    after = before + response.velocities(impulses.cone_impulses(response.G, open_at, mu))
+    moved = step * after - late
+    if not known_zero(recovery):
+        left = reduce_penetration(at.gap + at.normals @ moved, recovery)
+        lifts = impulses.normal_impulses(response.normals(), left)
+        moved = moved + response.normal_velocities(lifts)
+
+    def end(model: Model, q: Vector, after: Vector, moved: Vector) -> tuple[Vector, Vector]:
+        x = step_to(model, q, after, moved)
+        return x.q, x.v
+
+    return bodies.each(end, q, after.reshape(v.shape), moved.reshape(v.shape))
+
+
+def length_of(x: Matrix) -> Vector:
+    """Return the lengths (n,) of vectors (n, 3)."""
+    return np.sqrt(np.sum(x * x, axis=1))
+
+
+def free_motion(
+    model: Model, q: Vector, v: Vector, *acting: Vector, step: float
+) -> tuple[Any, ...]:
+    """Return a body's acceleration without contact in axes that stand still, T and its pose.
+
+    On it act torques (6,) of its joint and an external force (6,), if there are any.
+    """
+    u = acting[0] if acting else np.zeros(6)
+    forces = acting[1][None] if len(acting) > 1 else None
+    factors = mass_factors(model, q)
+    mass = Mobility(factors, None)
+    freely = accelerate_freely(model, q, v, u, forces, mass, step)
+    return freely, unit_mobility(factors), *body_pose(model, q)
+
+
+def accelerate_freely(
+    model: Model, q: Vector, v: Vector, torques: Vector, forces: Forces, mass: Mobility, step: float
+) -> Vector:
+    """Return accelerations (nv,) without contact, in axes that stand still.
+
+    What goes with velocities squared is taken at the middle of the step: at its start it would give
+    energy to all that spins, by the square of its speed.
+    """
+    at_start = rnea(model, q, v, np.zeros(model.nv), forces)
+    first = mass.solve(torques - at_start)
+    middle = v + 0.5 * step * first
+    change = at_start - rnea(model, q, middle, np.zeros(model.nv), forces)
+    return standing_still(model, first + mass.solve(change), middle)
+
+
+class Closing(NamedTuple):
+    """Contacts: rows J of velocities, `normals` of these, gaps (m,) and friction (m, ...)."""
+
+    J: Any
+    normals: Any
+    gap: Any
+    mu: Any
+
+
+def take_impacts(
+    at: Closing, hard: Any, v: Vector, freely: Vector, step: float, restitution: Scalar
+) -> tuple[Vector, Vector, Vector]:
+    """Return velocities (nv,) after impacts, but before forces, at which contacts then close.
+
+    Third the way (nv,) that impacts within the step come too late for. `hard` is how the robot
+    responds to impulses that take no time.
+    """
+    _, each = impulses.sizes_of(at.mu)
+    falling = step * (at.normals @ freely)
+    closing = at.normals @ v
+    impact = impulses.impacts(hard.normals(each), closing, at.gap, falling, step, restitution)
+    knocked = impulses.knocks(hard.G, at.J @ v, at.mu, impact, restitution)
+    before = v + hard.velocities(knocked) + step * freely
+    reach = np.where(impact.hit, 0.0, np.maximum(at.gap / step, -CREEP))
+    open_at = at.J @ before + impulses.spread(reach, each)
+    return before, open_at, hard.velocities(np.repeat(impact.late, each) * knocked)
+
+
+def reduce_penetration(gaps: Vector, recovery: Scalar) -> Vector:
+    """Return gaps (m,) after a way, of which a part is taken back where they are negative."""
+    return np.where(gaps > 0.0, gaps, recovery * gaps)
 
 
 def step_to(model: Model, q: Vector, after: Vector, moved: Vector) -> State:
@@ -325,6 +511,10 @@ class Response(NamedTuple):
     half: Any
     G: Any
 
+    def normals(self, each: int) -> Matrix:
+        """Return G of the normals of contacts alone."""
+        return self.G[::each, ::each]
+
     def first(self, n: int) -> Response:
         """Return that of the first n rows."""
         return Response(self.mass, self.half[:, :n], self.G[:n, :n])
@@ -395,9 +585,8 @@ def viscosity(model: Model, v: Vector) -> Vector | None:
     return model.damping + model.friction * rate
 
 
-def friction_of(points: Sequence[Touch]) -> Array:
+def friction_of(materials: Sequence[Any]) -> Array:
     """Return the friction (m,) of contacts, (m, 2) with torsional, (m, 3) with rolling friction."""
-    materials = [touch.material for touch in points]
     keys = ["friction"]
     if not all(known_zero(x.torsional) and known_zero(x.rolling) for x in materials):
         keys.append("torsional")

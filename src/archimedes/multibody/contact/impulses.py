@@ -89,21 +89,52 @@ def resistances(mu: Array) -> list[tuple[int, int, Any]]:
     return [(*where, each) for where, each in zip(GROUPS, columns)]
 
 
-def cone_impulses(G: Matrix, b: Vector, mu: Array) -> Vector:
+def cone_impulses(G: Matrix | Mobilities, b: Vector, mu: Array) -> Vector:
     """Return impulses (3 m,) in cones of friction `mu` (m,) with velocities ``G l + b``.
 
     With `mu` (m, 2) or (m, 3) they have 4 or 6 numbers each.
     """
-    w, mu = contact_units(G, mu)
+    if isinstance(G, Mobilities):
+        w, mu = contact_units(G.diagonal(), mu)
+        return w * G.scale(w).cone_impulses(w * b, mu)
+    w, mu = contact_units(np.diag(G), mu)
     return w * cone_kernel(w[:, None] * G * w, w * b, mu)
 
 
-def contact_units(G: Matrix, mu: Array, rows: int = 0) -> tuple[Vector, Array]:
+class Mobilities:
+    """A matrix G that is known by its products: what solvers ask of it.
+
+    `impulses_of_many` has one of many bodies, of which each contact touches two.
+    """
+
+    def diagonal(self) -> Vector:
+        """Return the diagonal (n,)."""
+        raise NotImplementedError
+
+    def scale(self, w: Vector) -> Mobilities:
+        """Return that in other units (n,) of impulses."""
+        raise NotImplementedError
+
+    def __matmul__(self, l: Vector) -> Vector:
+        """Return velocities (n,) of impulses (n,)."""
+        raise NotImplementedError
+
+    def cone_impulses(self, b: Vector, mu: Array) -> Vector:
+        """Return impulses (n,) in cones of friction, in units in which the diagonal is one."""
+        raise NotImplementedError
+
+    def normal_impulses(self, b: Vector) -> Vector:
+        """Return normal impulses (n,), in units in which the diagonal is one."""
+        raise NotImplementedError
+
+
+def contact_units(size: Vector, mu: Array, rows: int = 0) -> tuple[Vector, Array]:
     """Return `units` of contacts, and of rows after them, and friction in these units.
 
-    Impulses of one contact have one unit, but for moments, which have theirs.
+    `size` is the diagonal of G. Impulses of one contact have one unit, but for moments, which have
+    theirs.
     """
-    size, (m, each) = np.diag(G), sizes_of(mu)
+    m, each = sizes_of(mu)
     own = size[: each * m : each]
     if each == 3 and not rows:
         return np.repeat(units(own), 3), mu
@@ -118,8 +149,11 @@ def contact_units(G: Matrix, mu: Array, rows: int = 0) -> tuple[Vector, Array]:
     return w, np.stack(scaled, axis=1)
 
 
-def normal_impulses(G: Matrix, b: Vector) -> Vector:
+def normal_impulses(G: Matrix | Mobilities, b: Vector) -> Vector:
     """Return impulses l (m,) >= 0 with ``G l + b`` zero where l is not, else not negative."""
+    if isinstance(G, Mobilities):
+        w = units(G.diagonal())
+        return w * G.scale(w).normal_impulses(w * b)
     w = units(np.diag(G))
     return w * normal_kernel(w[:, None] * G * w, w * b)
 
@@ -148,7 +182,7 @@ def row_impulses(G: Matrix, b: Vector, rows: Rows) -> Vector:
 def mixed_impulses(G: Matrix, b: Vector, mu: Array, rows: Rows) -> Vector:
     """Return impulses (3 m + n,) of contacts and of rows with velocities ``G l + b``."""
     m, each = sizes_of(mu)
-    w, mu = contact_units(G, mu, rows.low.shape[0])
+    w, mu = contact_units(np.diag(G), mu, rows.low.shape[0])
     own = w[each * m :]
     low, high, friction = rows
     bounds = own * low, own * high, friction / own
@@ -259,7 +293,7 @@ def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector, blocks: int) ->
 
     def goes_on(state: tuple[Any, ...]) -> Any:
         l, left, _, _, waited = state
-        return (left > np.maximum(SETTLED * np.max(np.abs(l)), FLOOR)) & (waited < PATIENCE)
+        return (left > settled_at(l)) & (waited < PATIENCE)
 
     start = 0.0 * b
     first = off(start)
@@ -311,6 +345,11 @@ def ends_of_rows(l: Vector, change: Vector, own: Rows) -> Vector:
     left = side * own.friction - l
     ends = (left * change > 0.0) & (np.abs(left) < np.abs(change))
     return np.where(ends, left / np.where(ends, change, 1.0), 1.0)
+
+
+def settled_at(l: Vector) -> Scalar:
+    """Return by how much impulses may be off Coulomb's law."""
+    return np.maximum(SETTLED * np.max(np.abs(l)), FLOOR)
 
 
 def roll_rows(G: Matrix, size: int, stop: int | None = None, first: int = 0) -> Array:
@@ -439,10 +478,14 @@ def cones_off(G: Matrix, b: Vector, mu: Array, l: Vector) -> Matrix:
     u = times(G, l) + b
     if m3 < b.shape[0]:
         u, l = u[:m3], l[:m3]
-    L, u = l.reshape(-1, each), u.reshape(-1, each)
+    return off_law(u.reshape(-1, each), l.reshape(-1, each), mu, paces(G, mu))
+
+
+def off_law(u: Matrix, L: Matrix, mu: Array, own_paces: list[Vector]) -> Matrix:
+    """Return by how much impulses L (m, 3) of contacts with velocities u (m, 3) are off."""
     push = np.maximum(L[:, 0] - u[:, 0], 0.0)
     columns = [push]
-    for (first, stop, most), pace in zip(resistances(mu), paces(G, mu)):
+    for (first, stop, most), pace in zip(resistances(mu), own_paces):
         z = L[:, first:stop] - u[:, first:stop] / pace[:, None]
         columns += in_ball(z.T, most * push)
     return L - np.stack(columns, axis=1)
@@ -677,7 +720,12 @@ class Impact(NamedTuple):
 
 
 def impacts(
-    G: Matrix, speeds: Vector, gaps: Vector, falling: Vector, step: float, restitution: Scalar
+    G: Matrix | Mobilities,
+    speeds: Vector,
+    gaps: Vector,
+    falling: Vector,
+    step: float,
+    restitution: Scalar,
 ) -> Impact:
     """Return which contacts (m,) are hit within a step, how fast they part, what falls, and when.
 
@@ -701,7 +749,9 @@ def impacts(
     return Impact(hit, restitution * (parting + fallen), fallen, late)
 
 
-def knocks(G: Matrix, u: Vector, mu: Array, impact: Impact, restitution: Scalar) -> Vector:
+def knocks(
+    G: Matrix | Mobilities, u: Vector, mu: Array, impact: Impact, restitution: Scalar
+) -> Vector:
     """Return the impulses (3 m,) of impacts at velocities `u` (3 m,), which never give energy.
 
     `impact` is that of `impacts`.
@@ -730,7 +780,7 @@ def knocks(G: Matrix, u: Vector, mu: Array, impact: Impact, restitution: Scalar)
     return dull + share * rest
 
 
-def energy_gain(G: Matrix, u: Vector, k: Vector) -> Scalar:
+def energy_gain(G: Matrix | Mobilities, u: Vector, k: Vector) -> Scalar:
     """Return the energy that impulses (n,) give at velocities `u` (n,) before them."""
     return np.sum(k * (u + 0.5 * (G @ k)))
 
@@ -747,7 +797,7 @@ def closing(speeds: Vector, gaps: Vector, falling: Vector, step: float) -> Array
 
 
 def rebounds(
-    G: Matrix, speeds: Vector, gaps: Vector, falling: Vector, step: float
+    G: Matrix | Mobilities, speeds: Vector, gaps: Vector, falling: Vector, step: float
 ) -> tuple[Array, Vector, Vector]:
     """Return which contacts are hit, how fast they came together, and how fast they part."""
 
