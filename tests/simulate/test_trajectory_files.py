@@ -291,3 +291,19 @@ def test_errors_are_ours():
     from archimedes.simulate.trajectory.exports import MissingExtra
 
     assert issubclass(MissingExtra, arc.ArchimedesError)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        (np.arange(3.0), np.ones((3, 2))),
+        {"a": (np.arange(3.0), {"b": np.ones(3)})},
+        {"a": (np.ones((3, 2)), np.arange(3.0)), "b": np.ones((3, 2, 2))},
+    ],
+    ids=["number, array", "number, dict", "array, number"],
+)
+def test_lists_of_numbers_and_arrays_come_back_from_csv(x):
+    back = ROUTES["csv"](Trajectory(np.arange(3.0), x)).x
+    assert [leaf.shape for leaf in tree.leaves(back)] == [leaf.shape for leaf in tree.leaves(x)]
+    for one, other in zip(tree.leaves(back), tree.leaves(x)):
+        assert one.tobytes() == other.tobytes()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import pickle
 
 import numpy as np
+import pytest
 
 from archimedes.simulate import Trajectory, solve_ode
 from archimedes.simulate.events.event import Event
@@ -56,3 +58,12 @@ def test_pickled():
     traj = solve_ode(decay, (0.0, 2.0), {"a": np.ones(2)}, args=(0.5,), t_eval=[0.0, 1.0])
     again = pickle.loads(pickle.dumps(traj))
     assert again.x["a"].tobytes() == traj.x["a"].tobytes() and again.stats == traj.stats
+
+
+def test_trajectories_of_parts_and_of_arrays_are_pickled_and_copied():
+    whole = Trajectory(np.arange(3.0), {"a": np.ones((3, 2))}, units={"a": "m"})
+    for traj in (whole, whole[1:]):
+        for again in (pickle.loads(pickle.dumps(traj)), copy.deepcopy(traj), copy.copy(traj)):
+            assert again.t.tobytes() == traj.t.tobytes() and again.units == traj.units
+            with pytest.raises(TypeError):
+                again.given_units["a"] = "ft"

@@ -26,6 +26,7 @@ from archimedes.physical_units import from_si, parse_unit, to_si
 from archimedes.simulate.trajectory.array_files import FORMAT, Contents
 from archimedes.simulate.trajectory.columns import (
     PARTS,
+    STEP,
     LeafLabel,
     component_names,
     label_leaves,
@@ -360,18 +361,22 @@ def _with_fill(t: np.ndarray, columns: Arrays) -> list[tuple[np.ndarray, float]]
 
 
 def group_columns(columns: Arrays) -> dict[str, np.ndarray]:
-    """Put columns such as ``pos[0]``, ``pos[1]`` together where all of their places are there."""
+    """Put columns such as ``pos[0]``, ``pos[1]`` together where all of their places are there.
+
+    Columns such as ``gains[0]``, ``gains[1][0]`` stay apart: ``gains`` is a list, not an array.
+    """
     groups: dict[str, dict[tuple[int, ...], str]] = {}
     for name in columns:
         match = COMPONENT.fullmatch(name)
         leaf, index = (match[1], match[2].split(",")) if match else (name, [])
         groups.setdefault(leaf, {})[tuple(map(int, index))] = name
+    nodes = {leaf[: step.start()] for leaf in groups for step in STEP.finditer(leaf)}
     leaves: dict[str, np.ndarray] = {}
     for leaf, indices in groups.items():
         shape = tuple(n + 1 for n in np.max(np.array(list(indices)), axis=0)) if indices else ()
         # As many as there are places, before these are listed: a name may claim a billion.
         whole = len({len(p) for p in indices}) == 1 and len(indices) == math.prod(map(int, shape))
-        if whole and set(indices) == set(np.ndindex(*shape)):
+        if whole and leaf not in nodes and set(indices) == set(np.ndindex(*shape)):
             leaves[leaf] = join([columns[indices[p]] for p in np.ndindex(*shape)], shape)
         else:
             leaves.update({name: columns[name] for name in indices.values()})

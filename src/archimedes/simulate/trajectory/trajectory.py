@@ -110,6 +110,12 @@ class Trajectory:
         self.hold = hold
         self.given_units = check_unit_names(units, "Trajectory: units")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "given_units": dict(self.given_units)}  # views are not picklable
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, given_units=MappingProxyType(state["given_units"]))
+
     # ---- what it is ----------------------------------------------------------------------
 
     @property
