@@ -242,10 +242,21 @@ def check_whole(value: object, name: str, least: int | None = None) -> int:
 
 
 def check_finite(x: object, name: str) -> None:
-    """Raise where a known value is nan or infinite."""
+    """Raise where a known value is nan or infinite; of a large array the first such is named.
+
+    >>> check_finite(np.full((5, 4), np.inf), "J")
+    Traceback (most recent call last):
+        ...
+    ValueError: J must be finite, got inf at [0, 0] of shape (5, 4)
+    """
     values = concrete(x)
-    if values is not None and not np.isfinite(values).all():
+    if values is None or np.isfinite(values).all():
+        return
+    if values.size <= 16:
         raise ValueError(f"{name} must be finite, got {values}")
+    place = np.argwhere(~np.isfinite(values))[0].tolist()
+    got = f"{values[tuple(place)]} at {place} of shape {values.shape}"
+    raise ValueError(f"{name} must be finite, got {got}")
 
 
 def check_positive(value: ArrayLike, name: str, units: str = "") -> None:

@@ -454,3 +454,15 @@ def test_robots_have_their_colours(name, count, some):
     seen = set(colors(scene))
     assert len(seen) >= count and any(color.startswith(some) for color in seen)
     assert sum(len(m.triangles) for b in scene.bodies for m in b.meshes) <= 160_000
+
+
+@pytest.mark.parametrize("n, bad", [(5, np.nan), (200, np.inf)])
+def test_a_robot_whose_state_is_not_finite_is_named(n, bad, tmp_path):
+    bar = visual('<cylinder radius="0.1" length="1"/>')
+    links = LINK.format("base", ""), LINK.format("bar", bar)
+    model = mb.load(urdf(tmp_path, *links, JOINT.format("hinge", "revolute", "base", "bar")))
+    q = np.zeros((n, 1))
+    q[n // 2] = bad
+    fall = Trajectory(np.linspace(0.0, 1.0, n), mb.State(q, np.zeros((n, 1))))
+    with pytest.raises(ValueError, match="robot: q holds nan or inf: leave these samples out$"):
+        view(model, fall)

@@ -36,7 +36,7 @@ from archimedes.viewer.mesh_files import (
     simplify,
 )
 from archimedes.viewer.meshes import box, capsule, cylinder, moved, rod, sphere, squares_of_edges
-from archimedes.viewer.scene import COLORS, Body, Camera, Chart, Ground, Mesh, Scene
+from archimedes.viewer.scene import COLORS, Body, Camera, Chart, Ground, Mesh, Scene, numbers
 
 JOINT = "#2f353d"
 
@@ -72,7 +72,7 @@ def start(model: Model) -> np.ndarray:
 @add_actor.register
 def _(model: Model, scene: Scene, flight: Flight) -> None:
     x = getattr(flight.trajectory.x, "robot", flight.trajectory.x)
-    R, p = link_poses(model, x.q)
+    R, p = link_poses(model, numbers(x.q, f"{flight.name}: q", (None, model.nq)))
     down = float(np.asarray(model.gravity)[2]) > 0.0
     placing = flight.placing = Placing(R_UP_NED if down else np.eye(3), np.zeros(3), Ground(0.0))
     q = np.asarray(Quaternion.from_matrix(np.swapaxes(R, -1, -2)).array)

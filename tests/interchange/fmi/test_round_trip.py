@@ -44,6 +44,11 @@ def test_model_exchange(path):
     np.testing.assert_allclose(numbers(traj.x), [*own.x["r"][-1], *own.x["v"][-1]], atol=1e-10)
 
 
+def test_each_variable_is_one_line_of_the_report(path):
+    fmu = arc.import_fmu(path)
+    assert len(fmu.report().splitlines()) == 2 + len(fmu.variables)
+
+
 def test_jacobian(path):
     fmu = arc.import_fmu(path, trust=True)
     jacobian = arc.jac(lambda x: fmu.dynamics(0.0, x))(np.arange(6.0))

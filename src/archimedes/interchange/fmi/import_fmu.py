@@ -232,7 +232,7 @@ class ImportedFmu:
         """Return a table of the variables as text."""
         rows = [("name", "causality", "type", "start", "unit", "description")]
         for v in self.description.variables.values():
-            start = "" if v.start is None else str(v.start)
+            start = "" if v.start is None else str(v.start).replace("\n", "")
             kind = v.type + (str(list(v.shape)) if v.shape else "")
             rows.append((v.name, v.causality, kind, start, v.unit, v.description))
         widths = [min(40, max(len(row[k]) for row in rows)) for k in range(5)]
