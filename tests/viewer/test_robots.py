@@ -464,5 +464,5 @@ def test_a_robot_whose_state_is_not_finite_is_named(n, bad, tmp_path):
     q = np.zeros((n, 1))
     q[n // 2] = bad
     fall = Trajectory(np.linspace(0.0, 1.0, n), mb.State(q, np.zeros((n, 1))))
-    with pytest.raises(ValueError, match="robot: q holds nan or inf: leave these samples out$"):
+    with pytest.raises(ValueError, match=r"robot: q holds nan or inf: leave these samples out$"):
         view(model, fall)
