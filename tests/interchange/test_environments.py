@@ -162,7 +162,7 @@ def test_seeds_are_reproducible_and_independent():
     assert abs(drawn.std() - 12.0**-0.5) < 0.05
     fresh = environment.to_gymnasium_vector(3)
     assert not np.array_equal(fresh.reset()[0], environment.to_gymnasium_vector(3).reset()[0])
-    with pytest.raises(ValueError, match="seed has 2 entries for 3 instances"):
+    with pytest.raises(ValueError, match="one for each of the 3 instances"):
         few.reset(seed=[1, 2])
 
 
@@ -271,6 +271,30 @@ def test_mistakes():
         make().to_gymnasium_vector(2, autoreset="never")
     with pytest.raises(RuntimeError, match=r"call reset\(\) before step\(\)"):
         make().to_gymnasium().step(np.zeros(1))
+
+
+@pytest.mark.parametrize("vector", [False, True])
+def test_actions_of_another_shape_or_beyond_the_choices(vector):
+    def make(action):
+        task = arc.Environment(
+            lambda x, u: x + u, lambda key: np.zeros(2), action, lambda x, u, x_next: 0.0
+        )
+        env = task.to_gymnasium_vector(3) if vector else task.to_gymnasium()
+        env.reset(seed=0)
+        return env
+
+    lead = (3,) if vector else ()
+    for action, shape in (((-np.ones(2), np.ones(2)), (3, 3)), ((-1.0, 1.0), (2,)), (4, (5,))):
+        with pytest.raises(ValueError, match="step needs an action of shape"):
+            make(action).step(np.zeros(shape, int))
+    for action in (4, -1):
+        with pytest.raises(ValueError, match=f"actions are 0 to 3, got {action}"):
+            make(4).step(np.full(lead, action))
+
+
+def test_a_seed_that_is_no_int():
+    with pytest.raises(ValueError, match=r"seed must be one int, .* got np.int64\(1\)"):
+        envs.cart_pole().to_gymnasium_vector(3).reset(seed=np.int64(1))
 
 
 @pytest.mark.long

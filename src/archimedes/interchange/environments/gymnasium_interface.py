@@ -56,6 +56,21 @@ def _instance_key(seed: int, number: int) -> Array:
     return random.fold_in(random.key(seed), number)
 
 
+def _check_actions(environment: Environment, actions: Any, lead: tuple[int, ...]) -> Any:
+    """Return actions, one for each instance, as an array, after a check of shape and choices."""
+    array, choices = np.asarray(actions), environment.action.choices
+    shape = (*lead, *environment.action.shape)
+    if array.shape != shape:
+        raise ValueError(
+            f"{environment.name}: step needs an action of shape {shape}, got {array.shape}"
+        )
+    if choices is not None and not (sound := (array >= 0) & (array < choices)).all():
+        raise ValueError(
+            f"{environment.name}: actions are 0 to {choices - 1}, got {array[~sound].flat[0]}"
+        )
+    return array
+
+
 @cache
 def _classes() -> tuple[type, type]:
     _gymnasium()
@@ -94,7 +109,8 @@ def _classes() -> tuple[type, type]:
             """Advance by one step."""
             if self._state is None:
                 raise RuntimeError(f"{self.environment.name}: call reset() before step()")
-            self._state, result = self._step(self._state, np.asarray(action))
+            actions = _check_actions(self.environment, action, ())
+            self._state, result = self._step(self._state, actions)
             info = {"nonfinite": True} if result.nonfinite else {}
             ends = bool(result.terminated), bool(result.truncated)
             return result.observation, float(result.reward), *ends, info
@@ -130,10 +146,10 @@ def _classes() -> tuple[type, type]:
                 root = int(self.np_random.integers(2**63)) if seed is None else seed
                 keys = self._keys(random.key(root), np.arange(self.num_envs))
             else:
-                if len(seed) != self.num_envs:
+                if np.shape(seed) != (self.num_envs,):
                     raise ValueError(
-                        f"{self.environment.name}: seed has {len(seed)} entries for "
-                        f"{self.num_envs} instances: give one int, or one for each"
+                        f"{self.environment.name}: seed must be one int, or one for each of the "
+                        f"{self.num_envs} instances, got {seed!r}"
                     )
                 seeds = [int(self.np_random.integers(2**63)) if s is None else s for s in seed]
                 keys = np.stack([_instance_key(s, 0) for s in seeds])
@@ -144,7 +160,8 @@ def _classes() -> tuple[type, type]:
             """Advance all instances by one step."""
             if self._state is None:
                 raise RuntimeError(f"{self.environment.name}: call reset() before step()")
-            self._state, result = self._step(self._state, np.asarray(actions))
+            actions = _check_actions(self.environment, actions, (self.num_envs,))
+            self._state, result = self._step(self._state, actions)
             infos: dict[str, Any] = {}
             ended = result.terminated | result.truncated
             if self._same_step and ended.any():
