@@ -170,3 +170,20 @@ def test_names_that_ros_has_not():
             parameters="k",
             options={"nonfinite": True},
         )
+
+
+def test_fields_are_keywords_in_no_language():
+    """Messages with such fields do not compile in C++, or do not load in Python."""
+
+    def scale(gains):
+        return {"out": gains["λ"] * gains["class"]}
+
+    gains = {"λ": 1.0, "class": 2.0, "delete": 3.0, "from": 4.0, "class_value": 5.0}
+    files = arc.codegen(scale, (gains,), target="ros2").files
+    fields = re.findall(r"^float64 (\w+)", files["msg/ScaleGains.msg"], re.M)
+    assert sorted(fields) == [
+        *("class_value", "class_value2", "delete_value", "from_value", "lambda_value")
+    ]
+    assert all(FIELD.fullmatch(name) for name in fields)
+    assert "value.lambda = message.lambda_value;" in files["src/scale_node.cpp"]
+    assert "value.class_ = message.class_value" in files["src/scale_node.cpp"]

@@ -37,8 +37,10 @@ PI HALF_PI TWO_PI DEG_TO_RAD RAD_TO_DEG EULER HIGH LOW INPUT OUTPUT INPUT_PULLUP
 CHANGE FALLING RISING DEFAULT INTERNAL EXTERNAL LSBFIRST MSBFIRST F word bit byte boolean
 bitRead bitSet bitClear bitWrite min max abs round radians degrees sq constrain interrupts
 """
+#: Keywords of C99 to C23 and of C++20.
+KEYWORDS = frozenset(_KEYWORDS.split())
 #: Spellings that mean something in C99 to C23, in C++17, or in headers an embedded project uses.
-RESERVED = frozenset(_KEYWORDS.split()) | frozenset(_DEFINED.split())
+RESERVED = KEYWORDS | frozenset(_DEFINED.split())
 #: Arduino's binary.h defines B0 to B11111111.
 _BINARY_MACRO = re.compile(r"B[01]{1,8}\Z")
 _GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?([A-Z]+)")

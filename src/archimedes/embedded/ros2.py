@@ -8,6 +8,7 @@ legacy_interface_definition.html).
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Container, Sequence
 from typing import NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 from archimedes.embedded.block_signals import Signal, find_signals
 from archimedes.embedded.c_model import Model
 from archimedes.embedded.c_structs import Field, Struct
-from archimedes.embedded.c_text import ascii_text
+from archimedes.embedded.c_text import KEYWORDS, ascii_text
 from archimedes.errors import CodegenError
 
 #: Types of messages and of parameters, by those of C.
@@ -25,6 +26,8 @@ TYPES = {"double": "float64", "float": "float32", "int64_t": "int64", "int32_t":
 PARAMETERS = {"double": "double", "float": "double", "int64_t": "int64_t", "int32_t": "int64_t"}
 #: Names of topics and parameters that the node has for itself.
 OWN = frozenset(("rate", "use_sim_time"))
+#: Names that rosidl takes, but whose messages do not compile in C++ or load in Python.
+NO_FIELDS = KEYWORDS | frozenset(keyword.kwlist)
 
 
 def ros2_words(model: Model, parameters: Sequence[str]) -> dict[str, str]:
@@ -129,6 +132,16 @@ def _lower(name: str) -> str:
     return plain if plain[0].isalpha() else f"f{plain}"
 
 
+def _field_name(name: str) -> str:
+    """Return the name of a field of a message, which is a keyword in no language.
+
+    >>> _field_name("J_B"), _field_name("lambda"), _field_name("class_")
+    ('j_b', 'lambda_value', 'class_value')
+    """
+    plain = _lower(name)
+    return f"{plain}_value" if plain in NO_FIELDS else plain
+
+
 def header_name(kind: str) -> str:
     """Return the name of a message's header, as rosidl derives it.
 
@@ -173,8 +186,7 @@ class Messages:
         for field in struct.fields:
             if not field.size:
                 continue
-            name = _lower(field.name)
-            name = _unique(name, used)
+            name = _unique(_field_name(field.name), used)
             used.add(name)
             fields.append((name, field))
             lines.append(self._line(field, name))

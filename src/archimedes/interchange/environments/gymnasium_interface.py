@@ -146,7 +146,7 @@ def _classes() -> tuple[type, type]:
                 root = int(self.np_random.integers(2**63)) if seed is None else seed
                 keys = self._keys(random.key(root), np.arange(self.num_envs))
             else:
-                if np.shape(seed) != (self.num_envs,):
+                if np.asarray(seed).shape != (self.num_envs,):
                     raise ValueError(
                         f"{self.environment.name}: seed must be one int, or one for each of the "
                         f"{self.num_envs} instances, got {seed!r}"
