@@ -196,6 +196,7 @@ def test_bags(bags, kind):
 # ---- damaged and hostile -----------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*the file is cut off")
 def test_damaged_mcap_files(written, tmp_path):
     _, path = written
     whole, file = path.read_bytes(), tmp_path / "bad.mcap"
@@ -212,6 +213,45 @@ def test_damaged_mcap_files(written, tmp_path):
             log_topics(file)
         except ValueError as error:
             assert "bad.mcap: not an MCAP file" in str(error)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 9])
+def test_a_file_that_is_cut_off_is_read_up_to_there(cut, tmp_path):
+    """A recorder that lost its power has written chunks, and neither their end nor an index."""
+    writing = import_or_skip("mcap.writer")
+    path = tmp_path / "a.mcap"
+    with path.open("wb") as file:
+        writer = writing.Writer(file, chunk_size=64, compression=writing.CompressionType.NONE)
+        writer.start()
+        channel = writer.register_channel("/a", "json", 0)
+        for k in range(20):
+            writer.add_message(channel, 10**9 * k, b'{"v": %d}' % k, 0)
+        writer.finish()
+    whole = path.read_bytes()
+    chunk = whole.index(b'{"v": 11}')
+    path.write_bytes(whole[: chunk + cut])
+    with pytest.warns(UserWarning, match=r"a.mcap: the file is cut off, and its last \d+ bytes"):
+        values = log_topics(path)["/a"].columns["v"]
+    assert 8 <= len(values) <= 11
+    assert values.tolist() == [*range(len(values))]
+    path.write_bytes(whole[:-30])  # the index
+    assert len(log_topics(path)["/a"]) == 20
+
+
+def test_what_json_has_not_is_refused_or_left_out(tmp_path):
+    traj = flight(4)
+    path = tmp_path / "a.mcap"
+    path.write_bytes(b"of before")
+    with pytest.raises(TypeError, match=r"to_mcap: x.z has the dtype complex128.*to_hdf5"):
+        Trajectory(traj.t, {"z": 1j * traj.t}).to_mcap(path)
+    assert path.read_bytes() == b"of before"
+    import_or_skip("mcap")
+    pos = traj.x.pos.copy()
+    pos[1, 0], pos[2, 2] = np.nan, np.inf
+    Trajectory(traj.t, traj.x.replace(pos=pos)).to_mcap(path)
+    messages = messages_of(path)
+    assert json.dumps([message for *_, message in messages], allow_nan=False)
+    assert [time for topic, _, time, _ in messages if topic == "/tf"] == [0, 10**9]
 
 
 def raw_mcap(path, data=b"{}", encoding="json", schema=None, topic="/a"):

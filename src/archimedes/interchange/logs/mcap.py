@@ -3,17 +3,18 @@
 Times are those at which messages were logged, in seconds since the first message of the file. Units
 are read from JSON schemas that have them (``unit`` of a property), as those of
 ``Trajectory.to_mcap``. Messages in other encodings (Protobuf, FlatBuffers) are left out with a
-warning. Format: https://mcap.dev/spec.
+warning. A file that is cut off is read up to there. Format: https://mcap.dev/spec.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from archimedes.interchange.logs.messages import DEEPEST, Messages
 from archimedes.interchange.logs.topics import Topic
@@ -77,17 +78,41 @@ def read_topics(path: Path, names: Collection[str] | None = None) -> dict[str, T
 
 
 def records_of(stream_reader: Any, path: Path) -> Iterator[Any]:
-    """Yield the records of a file; chunks are taken apart once their sizes are known to be sane."""
+    """Yield the records of a file; chunks are taken apart once their sizes are known to be sane.
+
+    What follows the data is an index, and not needed.
+    """
     with path.open("rb") as file:
         reader = stream_reader.StreamReader(file, emit_chunks=True, record_size_limit=LARGEST)
-        for record in reader.records:
-            if type(record).__name__ != "Chunk":
+        for record in whole_records(reader.records, file, path):
+            kind = type(record).__name__
+            if kind == "DataEnd":
+                return
+            if kind != "Chunk":
                 yield record
                 continue
             size = max(record.uncompressed_size, unpacked_size(record))
             if size > LARGEST:
                 raise ValueError(f"a chunk of {size} bytes; at most {LARGEST}")
             yield from stream_reader.breakup_chunk(record, validate_crc=True)
+
+
+def whole_records(records: Iterator[Any], file: BinaryIO, path: Path) -> Iterator[Any]:
+    """Yield records, and warn where a file that holds messages ends inside of one."""
+    ends = (struct.error, import_module("mcap.exceptions").EndOfFile)
+    size, end, has_messages = path.stat().st_size, 0, False
+    while True:
+        try:
+            record = next(records)
+        except ends:
+            if not has_messages or file.tell() < size:
+                raise
+            what = f"{path}: the file is cut off, and its last {size - end} bytes are left out"
+            warnings.warn(what, stacklevel=6)
+            return
+        end = file.tell()
+        has_messages = has_messages or type(record).__name__ in ("Chunk", "Message")
+        yield record
 
 
 def unpacked_size(chunk: Any) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from archimedes import tree
 from archimedes.simulate.trajectory.columns import PARTS
-from archimedes.simulate.trajectory.exports import leaves_by_name, require
+from archimedes.simulate.trajectory.exports import check_numbers, leaves_by_name, require
 
 WORLD = "world"
 
@@ -88,6 +88,8 @@ def number_messages(traj: Any) -> list[Message]:
     """Return the messages of state, inputs and outputs."""
     lead, messages = traj.t.ndim, []
     leaves = leaves_by_name(traj)
+    for name, (leaf, _) in leaves.items():
+        check_numbers("to_mcap", name, np.asarray(leaf), "biuf", "to_hdf5 or to_npz")
     for part in PARTS:
         own = {
             name[len(part) :].lstrip(".") or "value": pair
@@ -132,7 +134,10 @@ def plain(value: Any) -> Any:
 
 
 def pose_messages(traj: Any) -> list[Message]:
-    """Return the poses of states that have ``pos`` and ``att``, of themselves or in a part."""
+    """Return the poses of states that have ``pos`` and ``att``, of themselves or in a part.
+
+    Samples that are not finite have no pose, because JSON has neither nan nor inf.
+    """
     found = {}
     for name, part in {"body": traj.x, **vars_of(traj.x)}.items():
         if hasattr(part, "pos") and hasattr(getattr(part, "att", None), "as_quat"):
@@ -144,7 +149,7 @@ def pose_messages(traj: Any) -> list[Message]:
             child = "_".join([name, *map(str, run)])
             rows = zip(traj.t[run], np.asarray(part.pos)[run], q[run], strict=True)
             for t, p, attitude in rows:
-                if np.isfinite(t):
+                if np.isfinite([t, *p, *attitude]).all():
                     one = transform(float(t), WORLD, child, p, attitude)
                     messages.append((stamp_of(t), "/tf", TRANSFORMS, {"transforms": [one]}))
     return messages
