@@ -85,7 +85,7 @@ TABLES = {
     "t,a\n0," + "1" * 200_000 + "\n": "not a table of numbers: field larger",
     "t,run,a\n0,0,1\n0,999999999999,2\n": "runs are counted from 0 on",
     "t,run,a\n0,-1,1\n": "runs are counted from 0 on",
-    TABLE.replace(",", ";"): "holds something other than numbers|no column named t",
+    TABLE.replace(",", ";"): "columns are separated by ';'",
     "time,a\n0,1\n": "no column named t",
 }
 

@@ -187,6 +187,26 @@ def test_variables_of_matlab_that_are_no_trajectory(tmp_path, message):
         Trajectory.from_mat(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t;a\n0,5;1,25\n1;2\n", "columns are separated by ';': write commas"),
+        ("t\ta\n0\t1\n", r"columns are separated by '\\t': write commas"),
+        ("t,a,a[0]\n0,1,2\n", r"the names 'a\[0\]' and 'a' cannot both be columns"),
+        (f"t,{'a.' * 10_000}b\n0,1\n", "nested more than 50 deep"),
+    ],
+    ids=["semicolons", "tabs", "number and array", "deep"],
+)
+def test_tables_of_text_that_are_no_trajectories(text, message):
+    with pytest.raises(ValueError, match=message):
+        Trajectory.from_csv(io.StringIO(text))
+
+
+def test_what_is_no_frame():
+    with pytest.raises(TypeError, match="from_pandas: frame must be a DataFrame, got dict"):
+        Trajectory.from_pandas({"t": [0.0]})
+
+
 def test_columns_of_tables_that_are_no_numbers(tmp_path):
     pd = import_or_skip("pandas")
     import_or_skip("pyarrow")
@@ -195,6 +215,8 @@ def test_columns_of_tables_that_are_no_numbers(tmp_path):
     frame.to_parquet(tmp_path / "x.parquet")
     traj = Trajectory.from_parquet(tmp_path / "x.parquet")
     assert traj.t.tolist() == [0.0, 0.5, 1.0] and np.isnan(traj.x["a"][1])
+    zoned = Trajectory.from_pandas(frame.assign(t=times.tz_localize("Europe/Zurich")))
+    assert zoned.t.tolist() == [0.0, 0.5, 1.0]
     frame.assign(note=["x", "y", "z"]).to_parquet(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match=r"x\.parquet: column 'note' holds .* numbers: 'x'"):
         Trajectory.from_parquet(tmp_path / "x.parquet")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -31,6 +32,8 @@ PARTS = ("x", "u", "y")
 STEP = re.compile(
     r"""\.?([^.\[]+)|\[(\d+)\]|\[('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]""", re.DOTALL
 )
+#: The most steps of a name.
+DEEPEST = 50
 KEY = re.compile(r"\['([A-Za-z_]\w*)'\]")
 
 
@@ -113,7 +116,15 @@ def path_steps(name: str) -> list[Any]:
     >>> path_steps("x.wing['a.b'][0]")
     ['x', 'wing', 'a.b', 0]
     """
-    return [_read_step(name, match) for match in STEP.finditer(name)]
+    return [_read_step(name, match) for match in find_steps(name)]
+
+
+def find_steps(name: str) -> list[re.Match[str]]:
+    """Return the matches of the steps of a name, of which a file may not have too many."""
+    steps = list(itertools.islice(STEP.finditer(name), DEEPEST + 1))
+    if len(steps) > DEEPEST:
+        raise ValueError(f"{name[:60]}... is nested more than {DEEPEST} deep")
+    return steps
 
 
 def _read_step(name: str, match: re.Match[str]) -> Any:

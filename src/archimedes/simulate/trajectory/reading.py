@@ -26,9 +26,9 @@ from archimedes.physical_units import from_si, parse_unit, to_si
 from archimedes.simulate.trajectory.array_files import FORMAT, Contents
 from archimedes.simulate.trajectory.columns import (
     PARTS,
-    STEP,
     LeafLabel,
     component_names,
+    find_steps,
     label_leaves,
     path_steps,
     split_names,
@@ -65,6 +65,11 @@ def read_csv(source: Any, **likes: Any) -> Parts:
     # Spreadsheets put a byte order mark in front.
     heads = [name.strip().removeprefix("\ufeff") for name in lines[0]]
     names = [UNITS.sub("", head) for head in heads]
+    if len(names) == 1 and (other := re.search(r"[;\t]", names[0])):
+        raise ValueError(
+            f"{where}: its columns are separated by {other[0]!r}: write commas between columns, "
+            "and points in numbers"
+        )
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(f"{where}: the column {twice[0]!r} appears twice")
     for number, line in enumerate(lines[1:], 2):
@@ -78,6 +83,8 @@ def read_csv(source: Any, **likes: Any) -> Parts:
 
 def read_pandas(frame: Any, caller: str = "from_pandas", **likes: Any) -> Parts:
     """Return t, x, u, y from a frame as `to_pandas` makes it; see `Trajectory.from_pandas`."""
+    if not hasattr(frame, "columns"):
+        raise TypeError(f"{caller}: frame must be a DataFrame, got {type(frame).__name__}")
     said, flat = frame.attrs, frame.copy(deep=False)
     flat.attrs = {}  # pandas copies them at each step
     flat = flat.reset_index() if set(flat.index.names) - {None} else flat
@@ -93,6 +100,8 @@ def read_numbers(caller: str, name: str, series: Any) -> np.ndarray:
     values = series.to_numpy()
     if values.dtype.kind == "O" and getattr(series.dtype, "kind", "O") in "biuf":
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)  # a column with pandas' NA
+    if values.dtype.kind == "O" and getattr(series.dtype, "kind", "O") == "M":
+        values = series.to_numpy(dtype="datetime64[ns]")  # of a time zone
     if values.dtype.kind in "mM" and name == "t":
         first = values.ravel()[:1] if values.dtype.kind == "M" else np.timedelta64(0)
         return (values - first) / np.timedelta64(1, "s")
@@ -370,13 +379,14 @@ def group_columns(columns: Arrays) -> dict[str, np.ndarray]:
         match = COMPONENT.fullmatch(name)
         leaf, index = (match[1], match[2].split(",")) if match else (name, [])
         groups.setdefault(leaf, {})[tuple(map(int, index))] = name
-    nodes = {leaf[: step.start()] for leaf in groups for step in STEP.finditer(leaf)}
+    nodes = {leaf[: step.start()] for leaf in groups for step in find_steps(leaf)}
     leaves: dict[str, np.ndarray] = {}
     for leaf, indices in groups.items():
-        shape = tuple(n + 1 for n in np.max(np.array(list(indices)), axis=0)) if indices else ()
+        alike = len({len(p) for p in indices}) == 1 and leaf not in nodes
+        shape = tuple(max(n) + 1 for n in zip(*indices))
         # As many as there are places, before these are listed: a name may claim a billion.
-        whole = len({len(p) for p in indices}) == 1 and len(indices) == math.prod(map(int, shape))
-        if whole and leaf not in nodes and set(indices) == set(np.ndindex(*shape)):
+        whole = alike and len(indices) == math.prod(shape)
+        if whole and set(indices) == set(np.ndindex(*shape)):
             leaves[leaf] = join([columns[indices[p]] for p in np.ndindex(*shape)], shape)
         else:
             leaves.update({name: columns[name] for name in indices.values()})
