@@ -107,7 +107,7 @@ class ArduPilotLink:
 
     def _receive(self, seconds: float) -> Command:
         """Return the next new packet; packets that are none do not prolong the wait."""
-        start = time.monotonic()
+        start, before = time.monotonic(), self.counts["garbage"]
         resend = start + self.retry
         while (now := time.monotonic()) < start + seconds:
             data = self.link.receive(max(min(resend, start + seconds) - now, 1e-4))
@@ -119,7 +119,14 @@ class ArduPilotLink:
                 resend = time.monotonic() + self.retry
             elif not self.answer:
                 resend = time.monotonic() + self.retry
-        raise AutopilotLost(f"no packet of the autopilot for {seconds:g} s")
+        garbage = self.counts["garbage"] - before
+        other = (
+            f", but {garbage} of no known form: ArduPilot's JSON interface sends 16 or 32 channels "
+            f"at {RATES[0]} to {RATES[1]} Hz"
+        )
+        raise AutopilotLost(
+            f"no packet of the autopilot for {seconds:g} s{other if garbage else ''}"
+        )
 
     def _judge(self, data: bytes) -> Command | None:
         """Return the command in a packet if it is new."""

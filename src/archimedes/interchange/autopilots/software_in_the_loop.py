@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from archimedes import tree
-from archimedes.checks import as_finite, check_choice, check_positive, check_whole
+from archimedes.checks import as_finite, check_callable, check_choice, check_positive, check_whole
 from archimedes.interchange.autopilots.ardupilot import ArduPilotLink
 from archimedes.interchange.autopilots.commands import CHANNELS, commands_for
 from archimedes.interchange.autopilots.links import AutopilotLost, Command, DatagramLink, StreamLink
@@ -173,6 +173,8 @@ class SoftwareInTheLoop:
                 "Earth's is 2e-5 to 7e-5 T (1 T is 1e4 gauss, 1e9 nT)"
             )
         sensors = _sensors(autopilot, imu, magnetometer, air_data, gnss, field_NED)
+        if commands is not None:
+            check_callable(commands, f"{name}: commands", "(channels)")
         commands = commands or commands_for(vehicle, pulses=autopilot == "ardupilot")
         self.commands = commands
         self.plant = Plant(vehicle, commands, sensors, home, seed)
