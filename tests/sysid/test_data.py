@@ -50,8 +50,23 @@ def test_tables():
     np.testing.assert_allclose(Timeseries.from_pandas(frame, ["u"], ["y"]).ts, [0.0, 1.0, 60.0])
     frame["when"] = [0.0, 2.0, 3.0]
     assert Timeseries.from_pandas(frame, [], ["y"], time="when").ts[1] == 2.0
+    zoned = frame.tz_localize("Europe/Zurich")  # NumPy has no dates of a time zone
+    np.testing.assert_allclose(Timeseries.from_pandas(zoned, ["u"], ["y"]).ts, [0.0, 1.0, 60.0])
     with pytest.raises(ValueError, match="the table has no columns"):
         Timeseries.from_pandas(frame, ["v"], ["y"])
+    with pytest.raises(TypeError, match="from_pandas: frame must be a DataFrame, got dict"):
+        Timeseries.from_pandas({"y": [1.0]}, [], ["y"])
+
+
+def test_one_column_is_named_by_its_name(tmp_path):
+    """A text is one name, as in `read_log`, and not a list of names of one letter."""
+    path = tmp_path / "run.csv"
+    path.write_text("t,u,y,uy\n0,1,2,5\n1,2,3,6\n", encoding="utf-8")
+    data = Timeseries.from_csv(path, inputs="u", outputs="uy")
+    assert data.inputs == ("u",) and data.outputs == ("uy",) and data.ys.tolist() == [[5.0, 6.0]]
+    pandas = import_or_skip("pandas")
+    table = Timeseries.from_pandas(pandas.read_csv(path), "u", "uy", time="t")
+    assert table.outputs == ("uy",) and table.ys.tolist() == data.ys.tolist()
 
 
 MESSAGES = [

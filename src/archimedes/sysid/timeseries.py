@@ -269,8 +269,8 @@ class Timeseries:
     def from_pandas(
         cls,
         frame: Any,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
+        inputs: str | Sequence[str],
+        outputs: str | Sequence[str],
         time: str | None = None,
         *,
         hold: str = "zoh",
@@ -283,9 +283,9 @@ class Timeseries:
         ----------
         frame : DataFrame
             The table. Rows need not be evenly spaced.
-        inputs : sequence of str
+        inputs : str or sequence of str
             Columns with inputs.
-        outputs : sequence of str
+        outputs : str or sequence of str
             Columns with outputs.
         time : str, optional
             Column with the time. By default the index. Dates are converted to seconds from the
@@ -293,22 +293,27 @@ class Timeseries:
         hold : {"zoh", "foh"}, optional
             How the inputs go on between the samples: held, the default, or linear.
         """
+        if not hasattr(frame, "columns"):
+            raise TypeError(f"from_pandas: frame must be a DataFrame, got {type(frame).__name__}")
+        inputs, outputs = _names(inputs), _names(outputs)
         names = [*([] if time is None else [time]), *inputs, *outputs]
         if missing := [name for name in names if name not in frame.columns]:
             raise ValueError(f"the table has no columns {missing}; it has {list(frame.columns)}")
-        ts = np.asarray(frame.index if time is None else frame[time])
+        column = frame.index if time is None else frame[time]
+        zoned = getattr(column.dtype, "tz", None) is not None
+        ts = column.to_numpy(dtype="datetime64[ns]") if zoned else np.asarray(column)
         if ts.dtype.kind in "mM":
             ts = (ts - ts[0]) / np.timedelta64(1, "s")
         columns = [np.asarray(frame[list(part)], dtype=float).T for part in (inputs, outputs)]
         us = columns[0] if inputs else None
-        return cls(ts, us, columns[1], inputs=tuple(inputs), outputs=tuple(outputs), hold=hold)
+        return cls(ts, us, columns[1], inputs=inputs, outputs=outputs, hold=hold)
 
     @classmethod
     def from_csv(
         cls,
         path: str | Path,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
+        inputs: str | Sequence[str],
+        outputs: str | Sequence[str],
         time: str = "t",
         *,
         hold: str = "zoh",
@@ -319,15 +324,16 @@ class Timeseries:
         ----------
         path : path
             The file. Its first line has the names of the columns; empty cells are missing.
-        inputs : sequence of str
+        inputs : str or sequence of str
             Columns with inputs.
-        outputs : sequence of str
+        outputs : str or sequence of str
             Columns with outputs.
         time : str, optional
             Column with the time, ``"t"`` by default.
         hold : {"zoh", "foh"}, optional
             How the inputs go on between the samples: held, the default, or linear.
         """
+        inputs, outputs = _names(inputs), _names(outputs)
         # Spreadsheets begin files with a mark of their encoding.
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             numbered = [(k, line) for k, line in enumerate(csv.reader(file), start=1) if line]
@@ -360,7 +366,12 @@ class Timeseries:
             raise ValueError(f"{path}, line {number}: {time} is missing; leave the line out")
         us = np.array([column(name) for name in inputs]) if inputs else None
         ys = np.array([column(name) for name in outputs])
-        return cls(times, us, ys, inputs=tuple(inputs), outputs=tuple(outputs), hold=hold)
+        return cls(times, us, ys, inputs=inputs, outputs=outputs, hold=hold)
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns, of which there may be one."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _columns(
@@ -371,7 +382,7 @@ def _columns(
     if names is None:
         names = [column.name for column in tree_columns(value, 1, part, prefix=part != "x")]
     labels, rows = [], []
-    for name in (names,) if isinstance(names, str) else names:
+    for name in _names(names):
         leaf = trajectory[name]
         columns = tree_columns(leaf, 1, name, prefix=True)
         labels += [column.name for column in columns]
