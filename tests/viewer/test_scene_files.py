@@ -194,6 +194,16 @@ def test_odd_scenes(tmp_path):
         np.testing.assert_allclose(np.linalg.norm(arrays[k], axis=1), 1.0, atol=1e-6)
 
 
+def test_times_of_a_clock(tmp_path):
+    """Seconds since 1970 are further apart in single precision than the samples."""
+    n = 41
+    p = np.stack([np.linspace(0.0, 1.0, n), np.zeros(n), np.zeros(n)], axis=1)
+    body = Body("x", [box([1.0, 1.0, 1.0])], 1.7e9 + np.linspace(0.0, 10.0, n), p, [1, 0, 0, 0])
+    document, arrays = read_glb(View(Scene(bodies=[body])).save(tmp_path / "x.glb"))
+    times = arrays[document["animations"][0]["samplers"][0]["input"]]
+    np.testing.assert_allclose(times[:, 0], np.linspace(0.0, 10.0, n), rtol=1e-6)
+
+
 def test_odd_scenes_in_usd(tmp_path):
     import_or_skip("pxr")
     from pxr import Usd

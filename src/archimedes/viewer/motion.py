@@ -35,9 +35,13 @@ class Moving(NamedTuple):
 
 
 def moving_bodies(scene: Scene, single: bool = False) -> list[Moving]:
-    """Return the bodies of a scene, then its ghosts; `single`: times differ in single precision."""
+    """Return the bodies of a scene, then its ghosts.
+
+    With `single`, the times since the start of the scene differ in single precision.
+    """
     scene.check()
-    every = [key_frames(body, single) for body in scene.bodies]
+    start = scene.span[0] if single else None
+    every = [key_frames(body, start) for body in scene.bodies]
     taken = {body.name for body in every}
     for ghosts in scene.ghosts:
         for body in ghost_bodies(ghosts):
@@ -45,15 +49,15 @@ def moving_bodies(scene: Scene, single: bool = False) -> list[Moving]:
             while name in taken:
                 name += "'"
             taken.add(name)
-            every.append(key_frames(replace(body, name=name), single))
+            every.append(key_frames(replace(body, name=name), start))
     return every
 
 
-def key_frames(body: Body, single: bool) -> Moving:
-    """Return a body along its key frames."""
+def key_frames(body: Body, start: float | None) -> Moving:
+    """Return a body along its key frames; with `start`, times differ in single precision after."""
     t = np.asarray(body.t, dtype=float)
     # Of samples at one time, the last counts.
-    shown = t.astype(np.float32) if single else t
+    shown = t if start is None else (t - start).astype(np.float32)
     keep = np.append(shown[1:] > shown[:-1], True)
     q = np.array(body.attitude, dtype=float)[keep]
     sizes = np.linalg.norm(q, axis=1, keepdims=True)
