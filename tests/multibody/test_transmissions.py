@@ -234,6 +234,23 @@ def test_ways_around_are_mujocos(tmp_path, shape, side):
     assert touched > (0 if inside else 2)
 
 
+@pytest.mark.parametrize("shape", ["cylinder", "sphere"])
+@pytest.mark.parametrize("side", ["0.01 0.2 1", "-1 0.1 0.2", ".3 .1 -.4"])
+def test_ways_by_a_side_along_the_tendon_are_mujocos(tmp_path, shape, side):
+    """A side that is nearly in line with the tendon decides by what is behind the shape."""
+    text = WRAPPING.replace('size=".1 .3"', 'size=".3 .3"').replace(".5 0.02 0", "-1 .1 .2")
+    model, m, d = loaded(tmp_path, text.format(shape, side, ' sidesite="side"'))
+    rng, ways = np.random.default_rng(2), []
+    for _ in range(80):
+        q = mb.random_configuration(model, rng)
+        q[:3] = [1.0, 0.1, -0.2] + 0.4 * rng.normal(size=3)
+        d.qpos[:] = q
+        mujoco.mj_forward(m, d)
+        np.testing.assert_allclose(mb.tendon_length(model, q), d.ten_length, atol=1e-12)
+        ways.append(d.ten_wrapnum[0])
+    assert ways.count(4) > 40
+
+
 def rope(path, **values):
     """Return a mass on a rail along x, with hooks on the world and a drum of radius 0.3."""
     b = mb.Builder("rope")

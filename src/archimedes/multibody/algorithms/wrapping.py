@@ -5,7 +5,7 @@ side that it keeps to. It touches the circle at A and B, where the tangents from
 ``A = (r^2 a + s r sqrt(a^2 - r^2) n) / a^2`` with n across a, for both senses of rotation s.
 Inside a ring the way touches at one point, where it is reflected: at the angle p against the normal
 ``asin(r sin(p) / |a|) + asin(r sin(p) / |b|) - 2 p + g = 0``, with g the angle between a and b.
-Which way is taken, and where none is, is as MuJoCo does it.
+Which way is taken, and where none is, is as MuJoCo 4.0 does it.
 Source: MuJoCo documentation, "XML Reference", spatial/geom.
 """
 
@@ -86,13 +86,16 @@ def wrap_circle(a: Vector, b: Vector, side: Vector | None, radius: float) -> tup
     part = np.minimum(np.maximum(-inner(way, a) / np.where(dd < TINY, 1.0, dd), 0.0), 1.0)
     nearest = a + part[..., None] * way
     clear = inner(nearest, nearest) > r2
+    # The way on the side of the circle on which the straight way passes: for 1 clockwise.
+    near = a[..., 1] * b[..., 0] - a[..., 0] * b[..., 1]
     if side is not None:
-        # Also where the straight way passes behind the circle, seen from the side.
+        # Where the straight way passes behind the circle, seen from the side, the other one.
         across = np.stack([-side[..., 1], side[..., 0]], axis=-1)
         ta, tb = inner(across, a), inner(across, b)
         apart_t = np.where(ta == tb, 1.0, tb - ta)
         crossing = (inner(side, a) * tb - inner(side, b) * ta) / apart_t
-        clear = clear & ~((ta * tb < 0.0) & (crossing < 0.0))
+        behind = (ta * tb < 0.0) & (crossing < 0.0)
+        clear, near = clear & ~behind, np.where(behind, -near, near)
     reach_a, reach_b = safe_root(aa - r2), safe_root(bb - r2)
     ends = []
     for sense in (1.0, -1.0):
@@ -102,7 +105,8 @@ def wrap_circle(a: Vector, b: Vector, side: Vector | None, radius: float) -> tup
         if side is None:
             good = -inner(A - B, A - B)
         else:
-            good = inner(unit(A + B), side)
+            # Through the centre it passes on neither.
+            good = np.where(near == 0.0, inner(unit(A + B), side), sense * near)
         ends.append((A, B, crosses, np.where(crosses, -1e4, good)))
     turns = ends[0][3] > ends[1][3]
     A, B = (np.where(turns[..., None], ends[0][k], ends[1][k]) for k in range(2))
