@@ -173,3 +173,23 @@ def test_gradients_of_compliant_contact_along_a_motion():
     J = arc.jac(run)(p)
     near = np.stack([(run(p + d) - run(p - d)) / 2e-5 for d in 1e-5 * np.eye(2)], axis=1)
     np.testing.assert_allclose(J, near, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("friction", [{}, {"torsional": 0.01, "rolling": 0.002}])
+@pytest.mark.parametrize("height, speed", [(0.2, 0.1), (0.05, 0.1), (0.0999, 0.0), (0.2, 0.0)])
+def test_second_derivatives_of_a_step(height, speed, friction):
+    """Of a ball, as hard to push one way along the ground as the other; against differences."""
+    b = mb.Builder("ball")
+    b.add_body("ball", mass=1.0, inertia=[4e-3] * 3)
+    model, weights = b.build("floating"), np.cos(np.arange(13.0))
+
+    def after(z):
+        x = mb.State(np.concatenate([np.zeros(2), z[:1], np.array([1.0, 0, 0, 0])]), z[1:])
+        ground = mb.Ground(friction=0.5, **friction)
+        x = mb.contact_step(model, x, 0.01, [mb.sphere("ball", 0.1)], ground)
+        return np.concatenate([x.q, x.v]) @ weights
+
+    z = np.array([height, *(speed * np.array([3.0, 1.0, -0.5, 2.0, 1.0, 30.0]))])
+    slope, h = arc.compile(arc.grad(after)), 1e-6
+    differences = [(slope(z + e) - slope(z - e)) / (2.0 * h) for e in h * np.eye(7)]
+    np.testing.assert_allclose(arc.hess(after)(z), differences, rtol=1e-6, atol=1e-6)

@@ -38,7 +38,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from archimedes.function import compile, custom_jvp, fori_loop, scan, vmap, while_loop
+from archimedes.function import (
+    compile,
+    custom_jvp,
+    fori_loop,
+    scan,
+    stop_gradient,
+    vmap,
+    while_loop,
+)
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.optimize.small.linear_algebra import times
 from archimedes.typing import Array, Matrix, Scalar, Vector
@@ -455,7 +463,8 @@ def row_tangent(du: Vector, l: Vector, u: Vector, own: Rows, change: Rows) -> Ve
 
 def slowest(p: Scalar, q: Scalar, r: Scalar) -> Any:
     """Return the larger eigenvalue of [[p, r], [r, q]]: its inverse is the pace that settles."""
-    half, apart = 0.5 * (p + q), 0.5 * (p - q)
+    # Solutions do not depend on it, and a root of zero has no derivative.
+    half, apart, r = (stop_gradient(x) for x in (0.5 * (p + q), 0.5 * (p - q), r))
     return np.maximum(half + np.sqrt(apart * apart + r * r), LEAST)
 
 
