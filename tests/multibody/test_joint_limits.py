@@ -340,6 +340,21 @@ def test_a_range_of_nothing_holds_the_joint():
     assert abs(held.x.q[-1, 0] - 0.1) < 1e-3
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("solref", ["-100 -1", "-100 1", "0.02 -1", "0.02 0"])
+def test_references_of_mixed_signs_are_mujocos_default(tmp_path, solref):
+    file = tmp_path / "arm.xml"
+    file.write_text(f"""<mujoco><compiler angle="radian"/><worldbody><body><joint name="j"
+     axis="0 1 0" limited="true" range="-1 1" solreflimit="{solref}"/>
+     <geom size=".1" pos="0 0 -.5" mass="1" contype="0"/></body></worldbody></mujoco>""")
+    m = mujoco.MjModel.from_xml_path(str(file))
+    d, q, v = mujoco.MjData(m), np.array([1.002]), np.array([0.1])
+    d.qpos[:], d.qvel[:] = q, v
+    mujoco.mj_forward(m, d)
+    ours = mb.soft_dynamics(mb.load(file), 0.0, mb.State(q, v)).v
+    np.testing.assert_allclose(ours, d.qacc, rtol=1e-9)
+
+
 def test_a_joint_beyond_its_limit_comes_back_without_speed():
     model = slider(lower=-1.0, upper=0.2)
     x, step = (

@@ -920,6 +920,8 @@ def stop_of(solref: Vector) -> tuple[float, float]:
     inertia.
     """
     first, second = (float(x) for x in solref)
+    if (first > 0.0) != (second > 0.0):  # MuJoCo takes its default for a mixed one
+        first, second = 0.02, 1.0
     if first > 0.0:
         return 1.0 / (first * max(second, MJMINVAL)), second
     frequency = max(-first, MJMINVAL) ** 0.5
