@@ -206,6 +206,48 @@ WRONG = {
         lambda: mb.Lagged(mb.Motor("j"), time_constant=0.0),
         "time_constant, in s, must be positive and finite",
     ),
+    "an endless damping": (lambda: one_body(damping=np.inf), "joint 'j': damping must be finite"),
+    "an endless stop": (lambda: one_body(limit_frequency=np.inf), "limit_frequency must be finite"),
+    "nowhere to be": (
+        lambda: one_body(lower=np.inf),
+        "joint 'j': lower=inf leaves the joint no position at all",
+    ),
+    "an endless muscle": (
+        lambda: mb.Muscle("j", peak=np.inf, length_range=[0.0, 1.0]),
+        "Muscle of 'j': peak must be finite",
+    ),
+    "a muscle without a gear": (
+        lambda: mb.Muscle("j", peak=1.0, length_range=[0.0, 1.0], gear=0.0),
+        "Muscle of 'j': gear must be finite and not zero",
+    ),
+    "a softness that swings up": (
+        lambda: mb.Softness(damping=-1.0),
+        "Softness damping must not be negative",
+    ),
+    "a field of one size": (
+        lambda: mb.HeightField(np.zeros((2, 2)), 1.0),
+        r"HeightField size, along x and y, must have shape \(2,\)",
+    ),
+    "soft contact with endless friction": (
+        lambda: mb.soft_dynamics(
+            ball(),
+            0.0,
+            at(0.1),
+            contacts=[mb.sphere("ball", 0.1)],
+            ground=mb.Ground(friction=np.inf),
+        ),
+        "Ground friction must be finite in soft_dynamics",
+    ),
+    "a negative weight": (
+        lambda: mb.inverse_kinematics(ARM, "tip", GOAL, weights=-1.0),
+        "weights must not be negative",
+    ),
+    "one body that avoids itself": (
+        lambda: mb.inverse_kinematics(
+            ARM, "tip", GOAL, avoid=[(mb.sphere("link2", 0.1), mb.sphere("tip", 0.1))]
+        ),
+        "avoid: 'link2' and 'tip' are one body; nothing changes their distance",
+    ),
 }
 
 
@@ -271,6 +313,28 @@ TYPES = {
     "a matrix for a target": (
         lambda: mb.inverse_kinematics(ARM, "tip", np.eye(4)),
         "target must be a Transformation",
+    ),
+    "a number for a terrain": (
+        lambda: mb.Ground(height=2.0),
+        r"Ground height must be a function \(x, y\), got float",
+    ),
+    "one task": (
+        lambda: mb.whole_body_control(
+            ARM, mb.rest_state(ARM), mb.posture_task(ARM, mb.rest_state(ARM), Z)
+        ),
+        r"tasks must be a list, got Task; write \[...\]",
+    ),
+    "two lags": (
+        lambda: mb.Lagged(mb.Lagged(mb.Motor("j"), 0.1), 0.1),
+        "Lagged actuator must be one without a lag or delay, got Lagged",
+    ),
+    "a delay behind a lag": (
+        lambda: mb.Lagged(mb.Delayed(mb.Motor("j"), 0.1, 2), 0.1),
+        r"got Delayed, which would not act; a delay goes outside: Delayed\(Lagged",
+    ),
+    "two delays": (
+        lambda: mb.Delayed(mb.Delayed(mb.Motor("j"), 0.1, 2), 0.1, 2),
+        "Delayed actuator must not be Delayed itself",
     ),
 }
 
@@ -392,6 +456,18 @@ def test_quaternions_of_any_length():
     np.testing.assert_allclose(mb.difference(model, q, long), 0.0, atol=1e-12)
     with pytest.raises(ValueError, match="quaternion q must be finite and not zero"):
         mb.rnea(model, 0.0 * q, v, a)
+
+
+def test_a_search_from_single_precision_succeeds():
+    goal = mb.frame_pose(ARM, np.array([0.3, 0.4, 0.2]), "tip")
+    found = mb.inverse_kinematics(ARM, "tip", goal, np.full(3, 0.1, np.float32))
+    assert found.success and found.position_error < 1e-9
+
+
+def test_feet_with_friction_without_limit():
+    feet = [mb.sphere("ball", 0.1)]
+    found = mb.whole_body_control(ball(), at(0.1), [], feet, mb.Ground(friction=np.inf))
+    np.testing.assert_allclose(found.force, [[0.0, 0.0, 9.81]], atol=1e-3)
 
 
 def test_float32_states_are_as_exact_as_they_are():

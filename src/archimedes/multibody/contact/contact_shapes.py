@@ -69,7 +69,8 @@ class Ground:
     point : array (3,), optional
         Point of the plane in m.
     friction : float, optional
-        Coefficient of friction. Above 100 it counts as 100 in `contact_step`.
+        Coefficient of friction. Above 100 it counts as 100 in `contact_step` and
+        `whole_body_control`.
     stiffness : float, optional
         Stiffness of the compliant contact in N/m^1.5.
     dissipation : float, optional
@@ -114,6 +115,9 @@ class Ground:
         """Check the directions, and make the normal one of length one."""
         self.__dict__["normal"] = unit_normal(self.normal, "Ground normal")
         self.__dict__["point"] = checks.check_vector(self.point, 3, "Ground point")
+        if self.height is not None:
+            remedy = "write lambda x, y: ..., or give a HeightField"
+            checks.check_callable(self.height, "Ground height", "(x, y)", remedy)
         check_material(self, "Ground")
 
     def gap(self, point: Vec3) -> tuple[Scalar, Vec3]:
@@ -212,7 +216,8 @@ class Pair:
     second : Contacts
         Second shape.
     friction : float, optional
-        Coefficient of friction. Above 100 it counts as 100 in `contact_step`.
+        Coefficient of friction. Above 100 it counts as 100 in `contact_step` and
+        `whole_body_control`.
     stiffness : float, optional
         Stiffness of the compliant contact in N/m^1.5.
     dissipation : float, optional

@@ -363,6 +363,9 @@ def coefficients(touch: Touch) -> list[Any]:
     """Return the coefficients of friction across the normal of a touch: 0, 2, 3 or 5 of them."""
     own = [getattr(touch.material, key) for key in ACROSS]
     count = max((k + 1 for k, mu in enumerate(own) if not known_zero(mu)), default=0)
+    for key, mu in zip(ACROSS, own, strict=True):
+        remedy = "must be finite in soft_dynamics, where a large one makes pyramids soft"
+        check_that(np.isfinite, mu, f"{type(touch.material).__name__} {key}", remedy)
     return [np.maximum(mu, LEAST_FRICTION) for mu in own[:count]]
 
 

@@ -21,7 +21,7 @@ __all__ = ["Mimic", "Report"]
 SLACK = 1e-6
 #: Moments of inertia below this, in kg m^2, are what rounding in a file has left of zero.
 ROUNDING = 1e-15
-#: Numbers of a joint, and those of them that are not negative.
+#: Numbers of a joint, and those of them that are not negative, and finite.
 VALUES = (
     "lower", "upper", "rest", "speed_limit", "effort_limit", "damping", "friction", "stiffness",
     "armature", "angle_limit", "limit_frequency", "limit_damping", "limit_impedance",
@@ -31,6 +31,7 @@ NOT_NEGATIVE = (
     "speed_limit", "effort_limit", "damping", "friction", "armature", "angle_limit",
     "limit_frequency", "limit_damping",
 )  # fmt: skip
+FINITE = ("damping", "stiffness", "armature", "limit_frequency", "limit_damping")
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,12 @@ def check_values(values: dict[str, Any], kind: JointKind, where: str) -> None:
             raise TypeError(f"{where}: unknown value {key!r}; there are {', '.join(VALUES)}")
         check = checks.check_not_negative if key in NOT_NEGATIVE else check_numbers
         check(value, f"{where}: {key}")
+        if key in FINITE:
+            checks.check_that(np.isfinite, value, f"{where}: {key}", "must be finite")
+    for key, nowhere in (("lower", np.inf), ("upper", -np.inf)):
+        known = checks.concrete(checks.as_array(values.get(key, 0.0), f"{where}: {key}"))
+        if known is not None and np.any(known == nowhere):
+            raise ValueError(f"{where}: {key}={known.tolist()} leaves the joint no position at all")
     checks.check_limits(values.get("lower", -np.inf), values.get("upper", np.inf), where)
 
 

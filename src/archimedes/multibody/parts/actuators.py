@@ -311,6 +311,12 @@ class Lagged:
 
     def __post_init__(self) -> None:
         """Check the lag if it is known."""
+        if isinstance(self.actuator, (Lagged, Delayed)):
+            inner = type(self.actuator).__name__
+            raise TypeError(
+                f"Lagged actuator must be one without a lag or delay, got {inner}, which would not "
+                "act; a delay goes outside: Delayed(Lagged(...), ...)"
+            )
         if self.time_constant is not None:
             checks.check_positive(self.time_constant, "Lagged time_constant, in s,")
         check_range(self.command_range, "Lagged command_range")
@@ -410,6 +416,8 @@ class Delayed:
 
     def __post_init__(self) -> None:
         """Check the delay if it is known."""
+        if isinstance(self.actuator, Delayed):
+            raise TypeError("Delayed actuator must not be Delayed itself: add both delays")
         checks.check_positive(self.delay, "Delayed delay, in s,")
         checks.check_whole(self.samples, "Delayed samples", 1)
         checks.check_choice(self.hold, "Delayed hold", DELAYED_HOLDS)
@@ -542,6 +550,11 @@ class Muscle(OneJoint):
             checks.check_positive(getattr(self, name), f"{where}: {name}")
         for name in ("peak", "passive_peak", "smoothing"):
             checks.check_not_negative(getattr(self, name), f"{where}: {name}")
+        for name in ("peak", "passive_peak"):
+            checks.check_that(
+                np.isfinite, getattr(self, name), f"{where}: {name}", "must be finite"
+            )
+        check_gear(self.gear, where)
         check_range(self.force_range, f"{where}: force_range")
 
     def torques(self, q: list[Any], v: list[Any], command: Scalar) -> list[Any]:

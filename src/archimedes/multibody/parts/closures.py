@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_choice, check_shape, check_that, check_vector
+from archimedes.checks import (
+    check_choice,
+    check_not_negative,
+    check_shape,
+    check_that,
+    check_vector,
+)
 from archimedes.multibody.parts.joints import KINDS, Screw, make_screw
 
 __all__ = ["Closure", "Coupling", "Softness"]
@@ -56,6 +62,8 @@ class Softness:
         object.__setattr__(self, "impedance", numbers)
         for name in ("frequency", "damping", "turning"):
             check_that(np.isfinite, getattr(self, name), f"Softness {name}", "must be finite")
+        for name in ("frequency", "damping"):
+            check_not_negative(getattr(self, name), f"Softness {name}")
 
 
 @dataclass(frozen=True)

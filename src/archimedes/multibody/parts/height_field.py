@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archimedes.checks import check_positive
+from archimedes.checks import check_positive, check_shape
 from archimedes.typing import Array, ArrayLike, Scalar
 
 __all__ = ["HeightField"]
@@ -44,6 +44,7 @@ class HeightField:
             )
         if not np.isfinite(table).all():
             raise ValueError("HeightField heights must be finite, got nan or inf")
+        check_shape(np.array(size, dtype=float), "HeightField size, along x and y,", (2,))
         check_positive(np.array(size, dtype=float), "HeightField size", "m")
         x, y = size
         self.heights, self.size = table, (float(x), float(y))

@@ -99,6 +99,7 @@ class HillMuscle(OneJoint):
             checks.check_positive(getattr(self, name), f"{where}: {name}")
         for name in ("peak", "tendon_length", "damping", "smoothing"):
             checks.check_not_negative(getattr(self, name), f"{where}: {name}")
+        checks.check_that(np.isfinite, self.peak, f"{where}: peak", "must be finite")
         checks.check_that(
             lambda x: (x >= 0.0) & (x < 0.5 * np.pi), self.pennation, f"{where}: pennation",
             "must be between 0 and pi/2 rad",

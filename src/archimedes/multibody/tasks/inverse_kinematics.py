@@ -182,11 +182,13 @@ def inverse_kinematics(
     frames, goals = frames_and_goals(frame, target)
     q0 = neutral(model) if q0 is None else check_coordinates(model, q0, "q0")
     check_finite(q0, "q0")
+    q0 = q0 + np.zeros(model.nq)  # a search in single precision would stop above the tolerance
     check_not_negative(tolerance, "tolerance")
     scale = as_array(weights, "weights")
     each = [] if isinstance(frame, str) else [(len(frames), 6)]
     check_shape(scale, "weights, linear part first,", (), (6,), *each)
     check_finite(scale, "weights")
+    check_not_negative(scale, "weights")
     scale = np.zeros((len(frames), 6)) + scale
     scale = np.concatenate([scale[:, :3], ANGLE_WEIGHT * scale[:, 3:]], axis=1)
     couples = couples_of(avoid)

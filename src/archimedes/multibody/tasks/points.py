@@ -9,7 +9,7 @@ import numpy as np
 
 from archimedes.checks import check_type
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
-from archimedes.multibody.contact.collision import is_fixed
+from archimedes.multibody.contact.collision import is_fixed, link_of
 from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair
 from archimedes.multibody.contact.distances import distance
 from archimedes.spatial.components import skew
@@ -54,6 +54,10 @@ def distances(model: Model, q: Vector, couples: Sequence[Couple]) -> tuple[Vecto
     """
     values, rows = [], []
     for first, second in couples:
+        links = [link_of(model, s.frame) for s in (first, second) if isinstance(s, Contacts)]
+        if len(links) == 2 and links[0] == links[1]:
+            both = " and ".join(repr(s.frame) for s in (first, second) if isinstance(s, Contacts))
+            raise ValueError(f"avoid: {both} are one body; nothing changes their distance")
         d, n, a, b = distance(model, q, first, second)
         row = n @ point_jacobian(model, q, first.frame, a)
         if isinstance(second, Contacts):

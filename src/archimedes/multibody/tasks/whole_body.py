@@ -41,6 +41,7 @@ from archimedes.multibody.algorithms.kinematics import frame_acceleration, frame
 from archimedes.multibody.algorithms.limits import free_velocities
 from archimedes.multibody.algorithms.links import Forces
 from archimedes.multibody.algorithms.mass_matrix import crba
+from archimedes.multibody.contact.contact_dynamics import ENDLESS
 from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair
 from archimedes.multibody.contact.hulls import tangents
 from archimedes.multibody.systems.dynamics import State
@@ -201,6 +202,9 @@ def whole_body_control(
     (True, array([-0.   ,  0.   ,  4.905]))
     """
     q, v = state_of(model, x)
+    for value, name in ((tasks, "tasks"), (contacts, "contacts")):
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(f"{name} must be a list, got {type(value).__name__}; write [...]")
     for task in tasks:
         check_type(task, "each of tasks", Task, "such as mb.frame_task(model, x, ...)")
         if task.jacobian.shape[1] != model.nv:
@@ -324,11 +328,12 @@ def standing(
             biases.append(B @ (rate[:3] + cross(rate[3:], arm + down) + spin))
             axes.append(B)
             owners.append(k)
+    friction = np.minimum(ground.friction, ENDLESS)
     if not axes:
         empty = np.zeros((0, model.nv)), np.zeros(0), np.zeros((0, 3, 3)), stands
-        return Feet(*empty, ground.friction)
+        return Feet(*empty, friction)
     points = np.concatenate(jacobians), np.concatenate(biases), np.stack(axes)
-    return Feet(*points, stands[owners], ground.friction)
+    return Feet(*points, stands[owners], friction)
 
 
 def read_torque_limits(model: Model, limits: ArrayLike | None) -> Vector:
