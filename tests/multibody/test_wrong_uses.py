@@ -207,6 +207,10 @@ WRONG = {
         "time_constant, in s, must be positive and finite",
     ),
     "an endless damping": (lambda: one_body(damping=np.inf), "joint 'j': damping must be finite"),
+    "friction of a joint without limit": (
+        lambda: one_body(friction=np.inf),
+        "joint 'j': friction must be finite",
+    ),
     "an endless stop": (lambda: one_body(limit_frequency=np.inf), "limit_frequency must be finite"),
     "nowhere to be": (
         lambda: one_body(lower=np.inf),

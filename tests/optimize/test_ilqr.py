@@ -394,6 +394,30 @@ def test_a_maximum_is_no_solution():
     assert free.x[-1] == pytest.approx(x, abs=1e-6)
 
 
+def test_a_cost_that_is_concave_along_what_limits_hold():
+    """All controls end at a limit, each pressed on by the exact gradient: a minimum."""
+
+    def advance(x, u):
+        return np.stack([x[0] + 0.1 * x[1], x[1] + 0.1 * u])
+
+    def end(x):
+        return 10.0 * ((x[0] - 1.0) ** 2 + x[1] ** 2)
+
+    found = ilqr(
+        advance, np.zeros(2), np.zeros(20), lambda x, u: -(u**2), end, control_bounds=(-1.0, 1.0)
+    )
+
+    def cost(u):
+        x = np.zeros(2)
+        for k in range(20):
+            x = advance(x, u[k])
+        return end(x) - np.sum(u**2)
+
+    slope = arc.grad(cost)(found.u)
+    np.testing.assert_array_equal(found.u, -np.sign(slope))
+    assert found.success and np.abs(slope).min() > 1.0
+
+
 def test_what_is_no_success():
     kink = ilqr(lambda x, u: x + u, 1.0, np.zeros(2), lambda x, u: np.abs(x + u) + 0.1 * u**2)
     assert not kink.success and kink.message

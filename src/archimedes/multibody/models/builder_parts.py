@@ -31,7 +31,7 @@ NOT_NEGATIVE = (
     "speed_limit", "effort_limit", "damping", "friction", "armature", "angle_limit",
     "limit_frequency", "limit_damping",
 )  # fmt: skip
-FINITE = ("damping", "stiffness", "armature", "limit_frequency", "limit_damping")
+FINITE = ("damping", "friction", "stiffness", "armature", "limit_frequency", "limit_damping")
 
 
 @dataclass(frozen=True)

@@ -662,9 +662,12 @@ def _check_cost(cost: Any, name: str) -> Scalar:
 
 
 def _keep(H: Matrix, free: Array) -> Matrix:
-    """Return H for the free unknowns, the diagonal alone for the others."""
+    """Return H for the free unknowns, for the others the size of the diagonal alone.
+
+    Whether the cost is convex along what is held does not matter.
+    """
     both = free[:, None] & free
-    return np.where(both | np.eye(H.shape[0], dtype=bool), H, 0.0)
+    return np.where(both, H, np.where(np.eye(H.shape[0], dtype=bool), np.abs(H), 0.0))
 
 
 def _solver(H: Matrix) -> Callable[[Matrix], Matrix]:
