@@ -148,6 +148,23 @@ def test_beyond_its_edges_there_is_nothing():
     np.testing.assert_allclose(field(9.0, 0.0), 0.6)  # as the height of a Ground it goes on
 
 
+def test_the_field_of_a_ground_goes_on_level():
+    """A ball rolls over the edge at 1 m/s, and boxes, capsules and balls rest beyond it."""
+    field, (model, shapes) = mb.HeightField(np.full((3, 3), 0.2), (2.0, 2.0)), ball()
+    ground = mb.Ground(height=field, friction=0.5)
+    step = arc.compile(lambda x: mb.contact_step(model, x, 2e-3, shapes, ground))
+    radius = float(shapes[0].radius)
+    q = np.array([0.9, 0.3, 0.2 + radius, 1.0, 0.0, 0.0, 0.0])
+    x = mb.State(q, np.array([1.0, 0, 0, 0, 1.0 / radius, 0]))
+    for _ in range(200):
+        x = step(x)
+    np.testing.assert_allclose(x.q[:3], [1.3, 0.3, 0.2 + radius], atol=1e-9)
+    frame, q = shapes[0].frame, np.array([4.0, -7.0, 0.5, 1.0, 0.0, 0.0, 0.0])
+    for shape in (mb.box(frame, [0.2] * 3), mb.capsule(frame, 0.1, 0.0), mb.sphere(frame, 0.1)):
+        found = mb.distance(model, q, shape, ground)
+        np.testing.assert_allclose([found.distance, *found.normal], [0.2, 0, 0, 1], atol=1e-12)
+
+
 # ---- motions -------------------------------------------------------------------------------------
 
 

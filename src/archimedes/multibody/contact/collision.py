@@ -319,6 +319,7 @@ class Solid(NamedTuple):
     half: Any
     polygons: Any = None
     heights: Any = None
+    endless: bool = False
 
 
 def touches(
@@ -397,7 +398,7 @@ def terrain_touches(S: Solid, kind: str, ground: Ground) -> list[tuple[Any, ...]
     if (kind, "heightfield") not in MEETINGS:
         raise ValueError(f"a {kind} does not touch a Ground whose height is a HeightField")
     axes = np.stack([*tangents(ground.normal), ground.normal], axis=1)
-    terrain = Solid(None, 0.0, axes, ground.point, None, None, ground.height)
+    terrain = Solid(None, 0.0, axes, ground.point, None, None, ground.height, endless=True)
     return MEETINGS[kind, "heightfield"](S, terrain)
 
 
@@ -540,12 +541,23 @@ def facing_half_space(A: Solid, B: Solid, kind: str) -> list[Any]:
 
 def sphere_field(p: Vec3, radius: Scalar, B: Solid) -> list[Any]:
     """Return the touches of a sphere with a height field: where it is nearest to its surface."""
-    places = field_places(B.heights, B.axes.T @ (p - B.middle), radius)
+    at = B.axes.T @ (p - B.middle)
+    places = field_places(B.heights, at, radius)
+    if B.endless:
+        places[0] = go_on_level(B.heights, at, radius, places[0])
     touches = []
     for d, own, share in places:
         n = B.axes @ own
         touches.append((d, n, p - (radius + 0.5 * d) * n, share))
     return touches
+
+
+def go_on_level(field: HeightField, at: Vec3, radius: Scalar, place: Any) -> Any:
+    """Return a place on a field, or beyond its edges that on the plane which goes on there."""
+    beyond = (np.abs(at[0]) > 0.5 * field.size[0]) | (np.abs(at[1]) > 0.5 * field.size[1])
+    above, n = Ground(point=np.zeros(3), height=field).gap(at)
+    plane = (above - radius, n, 1.0)
+    return tuple(np.where(beyond, x, y) for x, y in zip(plane, place, strict=True))
 
 
 def points_field(A: Solid, B: Solid) -> list[Any]:
