@@ -148,6 +148,23 @@ def test_beyond_its_edges_there_is_nothing():
     np.testing.assert_allclose(field(9.0, 0.0), 0.6)  # as the height of a Ground it goes on
 
 
+@pytest.mark.parametrize("height", [0.5, 50.0, 2e3, 1e6])
+def test_high_above_a_field(height):
+    """A sphere as large as the field is nearest to a vertex; a large sphere on a large plane."""
+    (model, shapes), rng = ball(), np.random.default_rng(0)
+    field = mb.HeightField(0.3 * rng.normal(size=(5, 5)), (2.0, 2.0))
+    frame, ground = shapes[0].frame, mb.Ground(height=field)
+    x, y = np.meshgrid(np.linspace(-1.0, 1.0, 5), np.linspace(-1.0, 1.0, 5))
+    q = np.array([0.1, 0.2, height + 3.0, 1.0, 0.0, 0.0, 0.0])
+    vertices = np.stack([x, y, field.heights], axis=-1).reshape(-1, 3)
+    nearest = np.sqrt(np.sum((vertices - q[:3]) ** 2, axis=1)).min()
+    found = mb.distance(model, q, mb.sphere(frame, 3.0), ground)
+    np.testing.assert_allclose(found.distance, nearest - 3.0, rtol=1e-9)
+    plane = mb.Ground(height=mb.HeightField(np.zeros((3, 3)), (10.0 * height, 10.0 * height)))
+    found = mb.distance(model, q, mb.sphere(frame, height), plane)
+    np.testing.assert_allclose(found.distance, 3.0, rtol=1e-9)
+
+
 def test_the_field_of_a_ground_goes_on_level():
     """A ball rolls over the edge at 1 m/s, and boxes, capsules and balls rest beyond it."""
     field, (model, shapes) = mb.HeightField(np.full((3, 3), 0.2), (2.0, 2.0)), ball()

@@ -72,7 +72,8 @@ def distance(model: Model, q: ArrayLike, first: Contacts, second: Contacts | Gro
     The distance is continuous in `q`, and differentiable except where the nearest points jump. It
     is negative where shapes overlap: how far they must move to part. For spheres, capsules,
     half-spaces, two boxes, and rounded hulls within their rounding, no way out is shorter. Other
-    boxes, hulls and capsules that overlap deeper part along a normal of a face.
+    boxes, hulls and capsules that overlap deeper part along a normal of a face. Higher above a
+    height field than a sphere is large, the distance is that from what is below it.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ from archimedes.function import compile
 from archimedes.multibody.parts.height_field import HeightField, whole
 from archimedes.typing import Array, Matrix, Scalar, Vec3, Vector
 
-#: The gap of a place that is none: too far to matter, in m.
-FAR = 1e3
+#: The gap of a place that is none: farther than any that is one, in m.
+FAR = 1e12
 #: So far beyond its edges, in cells, p counts as over a face.
 OVER = 1e-9
 #: Places whose normals are as equal as this, by their product, are one.
