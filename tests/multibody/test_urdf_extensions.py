@@ -242,6 +242,45 @@ def test_wrong_transmissions(tmp_path, motor, message):
         read(tmp_path, "revolute", REVOLUTE, SIMPLE.format(motor), "joint")
 
 
+SHAFTS = """<transmission name="t"><type>transmission_interface/DifferentialTransmission</type>
+<joint name="j"><mechanicalReduction>{}</mechanicalReduction></joint>
+<joint name="last"><mechanicalReduction>{}</mechanicalReduction></joint>
+<actuator name="left"><mechanicalReduction>{}</mechanicalReduction></actuator>
+<actuator name="right"><mechanicalReduction>{}</mechanicalReduction></actuator>
+</transmission>"""
+
+
+@pytest.mark.parametrize(
+    "reductions", [(1, 1, 1, 1), (2, 3, 50, -40), (-1, 1.7, 9 / 7, 1e-3), (0.1, 1 / 3, 0.3, 0.7)]
+)
+def test_a_saved_differential_keeps_its_bits(reductions, tmp_path):
+    """Motors of other joints before and after it keep their places."""
+    one, last = SIMPLE.format(REDUCED), SIMPLE.replace('"j"', '"last"').format("")
+    text = one + SHAFTS.format(*map(repr, reductions)) + last
+    model = without_loss(mb.read(written(tmp_path, more=text)))
+    report = mb.save(model, file := tmp_path / "again.urdf")
+    assert not report.ignored and report.used["transmission"] == 3
+    again = mb.load(file, strict=True)
+    assert again.actuators == model.actuators and len(again.actuators) == 4
+    assert again.tendons.names == model.tendons.names == ("left", "right")
+    assert again.tendons.arms.tobytes() == model.tendons.arms.tobytes()
+
+
+def test_differentials_that_urdf_cannot_have(tmp_path):
+    model = without_loss(mb.read(written(tmp_path, more=SHAFTS.format(1, 1, 1, 1))))
+    tendons, (left, right) = model.tendons, model.actuators
+    for wrong in (
+        # Both turn both joints in one sense, or not alike, and a spring is no shaft.
+        model.replace(tendons=tendons.replace(arms=np.ones((2, 2)))),
+        model.replace(tendons=tendons.replace(arms=np.array([[1.0, 1.0], [1.0, -1.5]]))),
+        model.replace(tendons=tendons.replace(stiffness=np.array([1.0, 0.0]))),
+        model.replace(actuators=(left, right.replace(gear=2.0))),
+        model.replace(actuators=(left, left)),
+    ):
+        with pytest.raises(ValueError, match="no place for\n  tendons 'left', 'right'\n  2 act"):
+            mb.save(wrong, tmp_path / "again.urdf")
+
+
 # ---- Gazebo --------------------------------------------------------------------------------------
 
 
@@ -266,6 +305,17 @@ def test_what_gazebo_knows_besides_is_reported(tmp_path):
         "<plugin> of the robot in <gazebo>",
         "<gravity> of 'nothing' in <gazebo>",
     ]
+
+
+@pytest.mark.parametrize(
+    ("carried", "message"),
+    [("1 2 3", "carried has 3 numbers; it is a mass"), ("1 2 3 x", "carried is 'x', which")],
+)
+def test_wrong_weights_that_are_carried(tmp_path, carried, message):
+    off = f'<turnGravityOff carried="{carried}">0</turnGravityOff>'
+    text = f'<gazebo reference="arm">{off}</gazebo>'
+    with pytest.raises(ValueError, match=r"arm\.urdf:\d+: .*" + message):
+        read(tmp_path, "revolute", REVOLUTE, text, "joint")
 
 
 # ---- saving --------------------------------------------------------------------------------------

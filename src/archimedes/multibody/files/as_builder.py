@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from archimedes.checks import as_array, concrete
+from archimedes.multibody.files.xml_text import neighbours
 from archimedes.multibody.models.assembly import ROOT_JOINT, is_identity
 from archimedes.multibody.models.builder import Builder
 from archimedes.multibody.models.builder_edits import free_name
-from archimedes.multibody.models.builder_parts import Body, Joint, Mimic, Tendon
+from archimedes.multibody.models.builder_parts import Body, Joint, Mimic, Tendon, carried_row
 from archimedes.multibody.models.model import LIMITS, PER_VELOCITY, Frame, Model
 from archimedes.multibody.parts.joints import KINDS, Screw
 from archimedes.multibody.parts.tendons import USUAL
@@ -29,7 +30,7 @@ def builder_of(model: Model) -> Builder:
     mass where they carry shapes. A frame at the origin of the world that comes first is the base.
     """
     values: dict[str, Any] = {}
-    for name in NUMBERS:
+    for name in (*NUMBERS, *(["compensation"] if model.compensation is not None else [])):
         values[name] = concrete(as_array(getattr(model, name)))
         if values[name] is None:
             raise ValueError(
@@ -86,7 +87,7 @@ class _Disassembly:
         name = link.body or self.new_name(f"{link.joint}:link")
         J = np.array(m.inertias[i])
         body = Body(name, float(m.masses[i]), m.centers[i], J, link_only=not link.body)
-        b.bodies[name] = replace(body, compensated=self.compensated(i))
+        b.bodies[name] = self.with_compensation(body, i)
         self.bodies[i], self.open = name, i
         if any(k.joint == link.joint for k in m.links[:i]):  # the second of a universal joint
             first = b.joints[link.joint]
@@ -112,15 +113,19 @@ class _Disassembly:
             link.joint, link.kind, parent, name, at, link.screw, mimic, values
         )
 
-    def compensated(self, i: int) -> float:
-        """Return the part of the weight of a link that is carried."""
-        if self.model.compensation is None or self.model.masses[i] == 0.0:
-            return 0.0
-        mass, *moment = (float(x) for x in self.model.compensation[i])
-        if not np.allclose(moment, mass * self.model.centers[i], rtol=1e-12, atol=1e-15):
-            body = self.model.links[i].body
-            raise ValueError(f"body {body!r}: its weight is carried beside its centre of mass")
-        return mass / float(self.model.masses[i])
+    def with_compensation(self, body: Body, i: int) -> Body:
+        """Return the body of a link with what carries its weight: a part of it, or mass and moment.
+
+        It is a part where that restores all bits.
+        """
+        if self.model.compensation is None or not np.any(row := self.model.compensation[i]):
+            return body
+        if body.mass > 0.0:
+            near = float(row[0]) / body.mass
+            for part in dict.fromkeys([round(near, 12), *neighbours(near, 3)]):
+                if np.array_equal(row, carried_row(own := replace(body, compensated=part))):
+                    return own
+        return replace(body, carried=np.array(row))
 
     def values_of(self, joint: str) -> dict[str, Any]:
         """Return the numbers of a joint that are not what they are by themselves."""

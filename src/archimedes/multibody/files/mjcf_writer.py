@@ -212,8 +212,8 @@ class MjcfWriter:
             R, p = np.asarray(at.R, dtype=float), at.p
             q, exact = quaternion_of(R)
         one = element(below, "body", name=body.name, pos=shown(p, 0.0), quat=quaternion_text(q))
-        if np.any(body.compensated):
-            one.set("gravcomp", text_of(body.compensated))
+        if np.any(part := self.carried_part(body)):
+            one.set("gravcomp", text_of(part))
         same = self.add_inertial(one, body) if chain.joints else True
         if not (exact and same):
             one.set("user", self.user(np.eye(3) if R is None else R, body.inertia))
@@ -222,6 +222,20 @@ class MjcfWriter:
         self.add_shapes(body.name, one)
         self.report.use("body")
         return one
+
+    def carried_part(self, body: Body) -> float:
+        """Return the part of the weight of a body that is carried at its centre of mass."""
+        if body.carried is None:
+            return float(body.compensated)
+        mass = float(body.carried[0])
+        close = AGREES * max(abs(mass), body.mass)
+        if body.mass < LEAST or not np.allclose(
+            body.carried[1:], mass * np.asarray(body.com), rtol=AGREES, atol=close
+        ):
+            self.lose(f"body {body.name!r}: its weight is carried beside its centre of mass")
+            return 0.0
+        self.alter(f"body {body.name!r}: the carried part of its weight, in its last bits")
+        return mass / body.mass
 
     def add_inertial(self, one: ElementTree.Element, body: Body) -> bool:
         """Add an <inertial>; return whether reading restores the bits of the inertia."""

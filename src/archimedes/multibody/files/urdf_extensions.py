@@ -166,7 +166,9 @@ def read_gazebo(reader: UrdfReader, element: Element) -> None:
         taken = part.tag in FOR_THE_EYE
         if name in builder.bodies and part.tag in ("gravity", "turnGravityOff"):
             off = is_true(part.text) == (part.tag == "turnGravityOff")
-            builder.bodies[name] = replace(builder.bodies[name], compensated=float(off))
+            carried = read_carried(part)
+            own = builder.bodies[name]
+            builder.bodies[name] = replace(own, compensated=float(off), carried=carried)
             taken = True
         elif name in builder.joints and part.tag in ("springStiffness", "springReference"):
             taken = set_spring(reader, part, name)
@@ -174,6 +176,20 @@ def read_gazebo(reader: UrdfReader, element: Element) -> None:
             reader.report.use("gazebo")
         else:
             reader.ignore(part, f"<{part.tag}> of {of} in <gazebo>")
+
+
+def read_carried(part: Element) -> np.ndarray | None:
+    """Return mass and first moment (4,) of what is carried of a body, None where nothing is said.
+
+    Only files that `multibody.save` has written have them.
+    """
+    if "carried" not in part.attributes:
+        return None
+    row = np.array([number(word, part, "carried") for word in part.get("carried").split()])
+    if row.shape != (4,):
+        what = f"carried has {len(row)} numbers; it is a mass in kg and its first moment, 4 numbers"
+        raise part.error(f"<{part.tag}>: {what}")
+    return row
 
 
 def set_spring(reader: UrdfReader, part: Element, name: str) -> bool:

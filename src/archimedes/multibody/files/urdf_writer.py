@@ -6,8 +6,10 @@ angles do not restore all bits, and an element <archimedes> that says whether th
 (``base="floating"``), which link stands for the world (``world="name"``) and that the joints are in
 the order of the file (``joints="ordered"``), not in that of their names.
 
-Motors and servos are transmissions, the armature of their joints the inertia of a rotor in words of
-Drake, springs and bodies without weight those of Gazebo.
+Motors and servos are transmissions, two motors on tendons along the same two joints a differential
+one; the armature of their joints is the inertia of a rotor in words of Drake, springs and bodies
+without weight are those of Gazebo. Where not the whole weight of a body is carried, or not at its
+centre of mass, an attribute ``carried`` has the mass and its first moment.
 """
 
 from __future__ import annotations
@@ -16,19 +18,22 @@ import math
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 
 from archimedes.multibody.files.robot_elements import SIZES
 from archimedes.multibody.files.xml_text import (
+    AGREES,
     MeshFiles,
     angles_of,
     bounded,
     check_names,
     element,
+    neighbours,
     same_bits,
     text_of,
     uniform,
@@ -37,7 +42,7 @@ from archimedes.multibody.files.xml_text import (
 from archimedes.multibody.models.assembly import ROOT_JOINT, has_inertia
 from archimedes.multibody.models.builder import WORLD, Builder
 from archimedes.multibody.models.builder_edits import free_name
-from archimedes.multibody.models.builder_parts import Body, Joint, Report
+from archimedes.multibody.models.builder_parts import Body, Joint, Report, Tendon, carried_row
 from archimedes.multibody.models.model import GRAVITY
 from archimedes.multibody.parts.actuators import Motor, Servo
 from archimedes.multibody.parts.geometry import Shape
@@ -259,9 +264,15 @@ class UrdfWriter:
     # ---- what other tools have added to URDF -----------------------------------------------
 
     def add_transmissions(self) -> None:
-        """Add motors and servos of one joint, and with them the armature of that."""
+        """Add motors and servos of one joint, with the armature of that, and differentials."""
         joints, rest = self.builder.joints, []
-        for k, each in enumerate(self.builder.actuators):
+        waiting = [*enumerate(self.builder.actuators)]
+        while waiting:
+            k, each = waiting.pop(0)
+            if waiting and (pair := self.differential(each, waiting[0][1])) is not None:
+                self.add_differential(k, pair)
+                waiting.pop(0)
+                continue
             joint = joints.get(getattr(each, "joint", ""))
             if joint is None or joint.kind.nv != 1 or joint.mimic is not None or not plain(each):
                 rest.append(each)
@@ -284,6 +295,36 @@ class UrdfWriter:
             self.report.use("transmission")
         self.builder.actuators = rest
 
+    def differential(self, first: Any, second: Any) -> Differential | None:
+        """Return the differential by which two motors turn two joints, None if there is none."""
+        tendons = self.builder.tendons
+        names = [getattr(each, "joint", "") for each in (first, second)]
+        if names[0] == names[1] or not {*names} <= {*tendons}:
+            return None
+        if not all(isinstance(x, Motor) and plain(x) and x.gear == 1.0 for x in (first, second)):
+            return None
+        a, b = (tendons[name] for name in names)
+        if len(a.arms) != 2 or {*a.arms} != {*b.arms} or not (bare(a) and bare(b)):
+            return None
+        joints = [*a.arms]
+        arms = [float(tendon.arms[joint]) for tendon in (a, b) for joint in joints]
+        ratios = reductions_of(arms)
+        return None if ratios is None else Differential(names, joints, ratios)
+
+    def add_differential(self, k: int, pair: Differential) -> None:
+        """Add two motors on tendons along the same two joints."""
+        one = element(self.root, "transmission", name=f"transmission{k}")
+        element(one, "type").text = "transmission_interface/DifferentialTransmission"
+        holders = [("joint", name) for name in pair.joints]
+        holders += [("actuator", name) for name in pair.shafts]
+        for n, ((tag, name), ratio) in enumerate(zip(holders, pair.ratios, strict=True)):
+            part = element(one, tag, name=name)
+            element(part, "role").text = f"{tag}{n % 2 + 1}"
+            element(part, "mechanicalReduction").text = text_of(ratio)
+        rest = {key: x for key, x in self.builder.tendons.items() if key not in pair.shafts}
+        self.builder.tendons = rest
+        self.report.use("transmission")
+
     def name_drake(self) -> None:
         """Declare the prefix of the elements of Drake."""
         self.root.set("xmlns:drake", "http://drake.mit.edu")
@@ -300,10 +341,17 @@ class UrdfWriter:
                     element(one, tag).text = text_of(np.ravel(joint.values[key]))
             joints[name] = without(joint, "stiffness", "rest")
         for name, body in bodies.items():
-            if np.all(np.equal(body.compensated, 1.0)):
-                one = element(self.root, "gazebo", reference=name)
-                element(one, "turnGravityOff").text = "true"
-                bodies[name] = replace(body, compensated=0.0)
+            row = carried_row(body)
+            if not np.any(row):
+                continue
+            whole = carried_row(replace(body, compensated=1.0, carried=None))
+            off = np.allclose(row, whole, rtol=AGREES, atol=AGREES * body.mass)
+            if not off:
+                what = "in an attribute that other tools skip"
+                self.alter(f"body {name!r}: the part of its weight that is carried is {what}")
+            one = element(self.root, "gazebo", reference=name)
+            text = None if same_bits(row, whole) else text_of(row)
+            element(one, "turnGravityOff", carried=text).text = "true" if off else "false"
 
     # ---- what is left out ------------------------------------------------------------------
 
@@ -320,8 +368,6 @@ class UrdfWriter:
             self.lose(listed("tendon", b.tendons))
         if b.fluid is not None:
             self.lose("forces of the fluid around")
-        if any(np.any(body.compensated) for body in b.bodies.values()):
-            self.lose("compensation of gravity")
         more = (("transmission", b.transmissions), ("keyframe", b.keyframes))
         for what, several in (("actuator", b.actuators), ("closure", b.closures), *more):
             if several:
@@ -340,6 +386,43 @@ def plain(actuator: Any) -> bool:
     else:
         return False
     return all(np.all(np.equal(x, y)) for x, y in (*known, (actuator.rotor_inertia, 0.0)))
+
+
+class Differential(NamedTuple):
+    """Two motors that turn two joints: names of the motors and joints, reductions of all four."""
+
+    shafts: list[str]
+    joints: list[str]
+    ratios: list[float]
+
+
+def bare(tendon: Tendon) -> bool:
+    """Return whether a tendon does nothing but pass on the force of an actuator."""
+    numbers = tendon.stiffness, tendon.damping, *np.ravel(tendon.rest)
+    return not (tendon.path or tendon.values or any(np.any(x) for x in numbers))
+
+
+def reductions_of(arms: list[float]) -> list[float] | None:
+    """Return the reductions of two joints and two motors whose products are these arms.
+
+    The arms are those of the first motor at both joints, then those of the second. None if no
+    differential has them.
+    """
+    a, b, c, d = arms  # of joints p, q and motors s, t: s p, s q, t p, -t q
+    for p in (1.0, a, c):
+        for s, t in product(quotients(a, p), quotients(c, p)):
+            for q in quotients(b, s):
+                if (s * p, s * q, t * p, -t * q) == (a, b, c, d):
+                    return [p, q, s, t]
+    return None
+
+
+def quotients(x: float, y: float) -> list[float]:
+    """Return numbers that times y may be x: a short one, and those next to the quotient."""
+    near = x / y
+    if not math.isfinite(near):
+        return []
+    return [each for each in (round(near, 12), *neighbours(near, 3)) if each]
 
 
 def without(joint: Joint, *keys: str) -> Joint:

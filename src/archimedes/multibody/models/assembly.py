@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archimedes.checks import as_array, check_choice, concrete
-from archimedes.multibody.models.builder_parts import Body, Joint, inertia_fault
+from archimedes.multibody.models.builder_parts import Body, Joint, carried_row, inertia_fault
 from archimedes.multibody.models.model import LIMITS, PER_VELOCITY, Frame, Link, Model
 from archimedes.multibody.parts.joints import KINDS, Screw
 from archimedes.multibody.parts.ranges import known_zero, read_only
@@ -257,15 +257,17 @@ def tendons_of(builder: Builder) -> Tendons | None:
 def compensation_of(parts: list[list[tuple[Body, Pose]]]) -> Array | None:
     """Return mass and first moment (n, 4) of what is carried against gravity, None for nothing."""
     bodies = [body for own in parts for body, _ in own]
-    if all(known_zero(body.compensated) for body in bodies):
+    if all(known_zero(body.compensated) and body.carried is None for body in bodies):
         return None
     rows = []
     for own in parts:
         row: Any = np.zeros(4)
         for body, at in own:
-            mass = body.compensated * body.mass
-            center = at.p + matvec(at.R, as_array(body.com))
-            row = row + mass * np.concatenate([np.ones(1), center])
+            carried = carried_row(body)
+            if not is_identity(at):
+                mass, moment = carried[:1], carried[1:]
+                carried = np.concatenate([mass, mass * at.p + matvec(at.R, moment)])
+            row = row + carried
         rows.append(row)
     return stack_rows(rows)
 

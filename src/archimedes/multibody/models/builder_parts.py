@@ -38,8 +38,9 @@ FINITE = ("damping", "friction", "stiffness", "armature", "limit_frequency", "li
 class Body:
     """A rigid body: mass, centre of mass, inertia about that centre, in its own axes.
 
-    A part of its weight, `compensated`, is carried as by a balloon. A `link_only` one is no body
-    but what is between two joints: it has no name in the model.
+    A part of its weight, `compensated`, is carried as by a balloon at its centre of mass. Where
+    `carried` (4,) is given, it says what is carried instead: a mass in kg and its first moment. A
+    `link_only` one is no body but what is between two joints: it has no name in the model.
     """
 
     name: str
@@ -48,6 +49,14 @@ class Body:
     inertia: Any
     link_only: bool = False
     compensated: Any = 0.0
+    carried: Any = None
+
+
+def carried_row(body: Body) -> Any:
+    """Return mass and first moment (4,), in its axes, of what is carried of a body."""
+    if body.carried is not None:
+        return body.carried
+    return body.compensated * body.mass * np.concatenate([np.ones(1), checks.as_array(body.com)])
 
 
 @dataclass(frozen=True)
