@@ -54,8 +54,7 @@ class Peer:
         self.peer = mujoco.MjModel.from_xml_path(str(file))
         flags = mujoco.mjtDisableBit
         self.peer.opt.disableflags |= flags.mjDSBL_CONSTRAINT | flags.mjDSBL_ACTUATION
-        # Fluids and tendons through space are reported as ignored
-        self.peer.opt.density = self.peer.opt.viscosity = 0.0
+        # Tendons along joints of several coordinates are reported as ignored
         known = () if self.model.tendons is None else self.model.tendons.names
         for k in range(self.peer.ntendon):
             if self.peer.tendon(k).name not in known:

@@ -51,8 +51,16 @@ def assert_same(ours, again, meshes=True):
         assert one.tobytes() == other.tobytes(), (name, np.abs(one - other).max())
     assert (ours.name, ours.links, ours.frames) == (again.name, again.links, again.frames)
     assert ours.closures == again.closures
-    assert repr((ours.tendons, ours.actuators)) == repr((again.tendons, again.actuators))
+    for name in ("tendons", "actuators", "transmissions", "fluid", "keyframes", "compensation"):
+        (one, own), (other, theirs) = (arc.tree.flatten(getattr(m, name)) for m in (ours, again))
+        assert own == theirs, name
+        assert [*map(bits, one)] == [*map(bits, other)], name
     assert looks(ours, meshes) == looks(again, meshes)
+
+
+def bits(leaf):
+    """Return shape and bits of numbers, other leaves as they are."""
+    return leaf if isinstance(leaf, str) else (np.shape(leaf), np.array(leaf, float).tobytes())
 
 
 def agree(ours, theirs, what):
@@ -223,6 +231,143 @@ def test_mjcf_with_everything(everything, tmp_path):
     assert_same(everything, mb.load(file))
     mb.save(mb.load(file), twice := tmp_path / "twice.xml")
     assert twice.read_text() == file.read_text()
+
+
+IN_WATER = """
+<mujoco>
+<compiler angle="radian"/>
+<option density="30" viscosity=".1" wind="1 2 3"/>
+<worldbody>
+<body name="hull" pos="0 0 1" euler=".1 .2 .3"><freejoint/>
+  <geom type="box" size=".2 .15 .05" pos=".1 .2 .3" euler="1 .3 .2" mass="3"/>
+  <geom type="capsule" size=".1 .3" euler=".3 .3 .3" mass="2"/>
+  <body name="oar" pos=".25 0 0"><joint axis="0 1 0"/>
+    <geom type="capsule" size=".05 .2" pos="0 .1 0" euler=".4 .5 .6" mass="1" BLADE/></body>
+  <body name="rod" pos=".25 .3 0" euler=".1 .5 .3"><joint type="ball"/>
+    <geom type="capsule" size=".1 .3" euler=".3 .3 .3" mass="2"/></body>
+  OTHER
+</body>
+</worldbody>
+</mujoco>
+"""
+ELLIPSOID = 'fluidshape="ellipsoid" fluidcoef=".4 .2 1.2 .8 .9"'
+
+
+def fluid_file(folder, blade="", other=""):
+    (file := folder / "water.xml").write_text(
+        IN_WATER.replace("BLADE", blade).replace("OTHER", other)
+    )
+    return file
+
+
+@pytest.mark.parametrize("blade", ["", ELLIPSOID], ids=["boxes", "and an ellipsoid"])
+def test_mjcf_keeps_the_fluid(blade, tmp_path):
+    """Its forces in MuJoCo are those of the first file and ours, whatever their axes of inertia."""
+    mujoco = import_or_skip("mujoco")
+    from .mujoco_peer import world_axes
+
+    first = fluid_file(tmp_path, blade)
+    model = mb.load(first)
+    report = mb.save(model, file := tmp_path / "again.xml")
+    assert not report.approximated and not report.ignored
+    assert_same(model, mb.load(file))
+    mb.save(mb.load(file), twice := tmp_path / "twice.xml")
+    assert twice.read_text() == file.read_text()
+    rng = np.random.default_rng(0)
+    q, v = mb.random_configuration(model, rng), rng.normal(size=model.nv)
+    T = world_axes(model, q)
+    for each in (first, file):
+        peer = mujoco.MjModel.from_xml_path(str(each))
+        data = mujoco.MjData(peer)
+        data.qpos[:], data.qvel[:] = q, T @ v
+        mujoco.mj_forward(peer, data)
+        assert np.abs(data.qfrc_fluid).max() > 1.0
+        agree(mb.passive_torque(model, q, v), T.T @ data.qfrc_passive, "forces of the fluid")
+
+
+def test_fluids_that_mujoco_cannot_have(tmp_path):
+    import_or_skip("mujoco")
+    fin = '<body name="fin" pos="0 .3 .2"><geom type="box" size=".1 .1 .02"/></body>'
+    welded = mb.load(fluid_file(tmp_path, other=fin))
+    model = mb.load(fluid_file(tmp_path))
+    boxes = model.fluid.shapes
+    ball = mb.FluidEllipsoid("oar", [0.1, 0.2, 0.3])
+    for wrong, message in (
+        (welded, "what is on 'fin' in the fluid: body 'hull' has one box"),
+        (in_fluid(model, boxes[1:]), "body 'hull': nothing of it is in the fluid; in MuJoCo"),
+        (in_fluid(model, [*boxes, ball]), "body 'oar': a box in the fluid beside ellipsoids"),
+        (in_fluid(model, [boxes[0], ball, boxes[2]]), "whose added mass is not what MuJoCo"),
+        (in_fluid(model, [replace(boxes[0], sides=2.0 * boxes[0].sides), *boxes[1:]]),
+         "body 'hull': a box in the fluid that is not that of its mass and inertia"),
+        (model.replace(fluid=mb.Fluid(shapes=boxes)), "a fluid that has neither density nor"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            mb.save(wrong, file := tmp_path / "again.xml")
+        assert not file.exists()
+
+
+def in_fluid(model, shapes):
+    return model.replace(fluid=model.fluid.with_shapes(shapes))
+
+
+def test_added_mass_is_that_of_mujoco_and_of_a_sphere():
+    """A sphere takes half of its volume along (Lamb, Hydrodynamics, section 92)."""
+    from archimedes.multibody.files.mjcf_fluid import SAME, added_mass
+
+    mujoco = import_or_skip("mujoco")
+    for axes in ([0.1, 0.2, 0.35], [0.01, 0.2, 1.5], [0.1, 0.1, 0.35], [0.1, 0.1, 0.1]):
+        size = " ".join(map(str, axes))
+        geom = f'<geom type="ellipsoid" size="{size}" fluidshape="ellipsoid" mass="1"/>'
+        text = f"<mujoco><worldbody><body><freejoint/>{geom}</body></worldbody></mujoco>"
+        theirs = mujoco.MjModel.from_xml_string(text).geom_fluid[0][6:12]
+        mass, inertia = added_mass(np.array(axes))
+        np.testing.assert_allclose(mass, theirs[:3], rtol=0, atol=SAME * theirs[:3].max())
+        np.testing.assert_allclose(inertia, theirs[3:], rtol=0, atol=SAME * theirs[3:].max())
+    np.testing.assert_allclose(mass, 0.5 * 4.0 / 3.0 * np.pi * 0.1**3, rtol=1e-6)
+    assert not inertia.any()
+
+
+def test_sockets_without_a_limit_of_angle_have_none_in_mjcf(tmp_path):
+    import_or_skip("mujoco")
+    b = mb.Builder("socket")
+    b.add_body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    b.attach("bob", joint="socket", kind="spherical")
+    mb.save(b.build(), file := tmp_path / "socket.xml")
+    assert np.isinf(mb.load(file).angle_limits).all()
+
+
+@pytest.mark.parametrize("part", [0.3, 1.0])
+@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+def test_carried_weights_keep_their_bits(part, suffix, tmp_path):
+    """The whole weight, a part of it, and that of one of two bodies that are welded together."""
+    if suffix == ".xml":
+        import_or_skip("mujoco")
+    b = mb.Builder("crane")
+    b.add_body("load", 0.7, [0.1, 0.2, 0.3], [0.1, 0.1, 0.1], gravity_compensation=part)
+    b.attach("load", joint="hinge", axis=[0, 1, 0], lower=-1.0, upper=1.0)
+    model = b.build()
+    report = mb.save(model, file := tmp_path / f"crane{suffix}")
+    assert bool(report.approximated) == (suffix == ".urdf" and part == 0.3) and not report.ignored
+    assert_same(model, mb.load(file))
+    b.add_body("hook", 0.3, [0.1, 0.0, 0.0], [0.1, 0.1, 0.1], gravity_compensation=0.0)
+    b.attach("hook", "load", kind="fixed", position=[0.0, 0.0, 1.0], rotation=turn_about_x(0.3))
+    if suffix == ".xml":
+        with pytest.raises(ValueError, match="'load': its weight is carried beside its centre"):
+            mb.save(b.build(), file)
+        return
+    mb.save(b.build(), file)
+    again = mb.load(file)
+    assert_same(b.build(), again)
+    q, v = np.array([0.2]), np.zeros(1)
+    # What is carried is a part of 0.7 kg at its own place.
+    place = mb.frame_pose(again, q, "load").r.as_matrix() @ [0.1, 0.2, 0.3]
+    agree(mb.passive_torque(again, q, v), np.array([-part * 0.7 * 9.81 * place[0]]), "torque")
+
+
+def turn_about_x(angle):
+    """Return a rotation about x."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
 def test_what_urdf_has_no_place_for(everything, tmp_path):

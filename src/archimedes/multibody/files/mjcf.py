@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archimedes.installation import install_command
+from archimedes.multibody.files.mjcf_fluid import COEFFICIENTS, MJMINVAL, SAME, box_sides
 from archimedes.multibody.files.robot_elements import inertia_in_body
 from archimedes.multibody.files.xml_text import AGREES, unbounded
 from archimedes.multibody.models.builder import Builder
@@ -109,14 +110,10 @@ NUMBERS = {
     "actuator_dampingpoly": "nonlinear damping of actuator",
     "actuator_armature": "armature of actuator",
 }
-#: Coefficients of an ellipsoid in a fluid, in MuJoCo's order.
-COEFFICIENTS = ("blunt_drag", "slender_drag", "angular_drag", "kutta_lift", "magnus_lift")
-#: The least that MuJoCo divides by.
-MJMINVAL = 1e-15
 #: A custom text of this name says that user data are what `multibody.save` has written.
 MARK = "archimedes:exact"
 HINGE, CONTINUOUS = 1.0, 2.0
-NO_COLOR, COLOR = 1.0, 2.0
+NO_COLOR, COLOR, IN_FLUID = 1.0, 2.0, 3.0
 #: What MuJoCo takes for contacts where a file says nothing.
 USUAL = {
     "friction": (1.0, 0.005, 0.0001), "solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -262,12 +259,12 @@ class MjcfReader:
         """Report what is in the model otherwise than in the file."""
         self.report.approximated.append(f"{self.builder.name}: {what}")
 
-    def exact(self, near: np.ndarray, user: np.ndarray) -> np.ndarray:
-        """Return a matrix (3, 3) as `multibody.save` has written it, if it is the compiler's."""
-        if not self.marked or len(user) < 9:
+    def exact(self, near: np.ndarray, user: np.ndarray, tolerance: float = AGREES) -> np.ndarray:
+        """Return numbers as `multibody.save` has written them, if they are the compiler's."""
+        if not self.marked or len(user) < near.size:
             return near
-        own = np.array(user[:9]).reshape(3, 3)
-        return own if np.abs(own - near).max() <= AGREES * np.abs(near).max() else near
+        own = np.array(user[: near.size]).reshape(near.shape)
+        return own if np.abs(own - near).max() <= tolerance * np.abs(near).max() else near
 
     def owner(self, body: int) -> str:
         """Return the name of a body, or the world."""
@@ -370,6 +367,8 @@ class MjcfReader:
         m = self.m
         surfaces: dict[int, Surface] = {}
         for k in range(m.ngeom):
+            if self.marked and np.any(m.geom_user[k][9:10] == IN_FLUID):
+                continue
             where, kind = label(m.geom(k), "geom"), m.geom_type[k]
             if kind not in SHAPES and kind not in (MESH, HEIGHTS):
                 self.ignore(f"{where}: the shape of a function")
@@ -481,9 +480,11 @@ class MjcfReader:
         """Return the box that has mass and inertia of a body."""
         m = self.m
         inertia = np.array(m.body_inertia[k])
-        sides = np.sqrt(6.0 * np.maximum(inertia.sum() - 2.0 * inertia, MJMINVAL) / m.body_mass[k])
-        R = rotation_of(m.body_iquat[k])
-        return FluidBox(self.bodies[k], sides, R, np.array(m.body_ipos[k]))
+        sides = box_sides(inertia, m.body_mass[k])
+        own, near = m.body_user[k][18:], (sides, rotation_of(m.body_iquat[k]), m.body_ipos[k])
+        first = np.cumsum([0, 3, 9])
+        parts = (self.exact(np.array(x), own[n:]) for x, n in zip(near, first, strict=True))
+        return FluidBox(self.bodies[k], *parts)
 
     def fluid_ellipsoid(self, k: int) -> FluidEllipsoid:
         """Return the ellipsoid of a geom."""
@@ -494,9 +495,11 @@ class MjcfReader:
         elif kind in ("capsule", "cylinder"):
             size = np.array([size[0], size[0], size[1] + size[0] * (kind == "capsule")])
         numbers = np.array(m.geom_fluid[k])
-        R, p = rotation_of(m.geom_quat[k]), np.array(m.geom_pos[k])
+        R, p = self.exact(rotation_of(m.geom_quat[k]), m.geom_user[k]), np.array(m.geom_pos[k])
         coefficients: dict[str, Any] = dict(zip(COEFFICIENTS, numbers[1:6].tolist(), strict=True))
-        coefficients |= {"added_mass": numbers[6:9], "added_inertia": numbers[9:12]}
+        for key, n in (("added_mass", 6), ("added_inertia", 9)):
+            own = m.geom_user[k][n + 4 :]  # after rotation and kind
+            coefficients[key] = self.exact(numbers[n : n + 3], own, SAME)
         return FluidEllipsoid(self.bodies[m.geom_bodyid[k]], size, R, p, **coefficients)
 
     def add_tendons(self) -> None:

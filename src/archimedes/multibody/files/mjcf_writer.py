@@ -2,9 +2,14 @@
 
 Numbers are written such that MuJoCo's compiler leaves them as they are. What it has to compute, and
 what MuJoCo has no place for, is in the ``user`` data of elements, which it carries along unread; a
-custom text `MARK` says that they are there. Those of a body are its rotation and inertia (18), of a
-frame and a shape their rotation (9), which for a shape may be followed by `NO_COLOR` or by `COLOR`
-and its colour (4); of a joint `HINGE`, or `CONTINUOUS`, and the limits of its speeds.
+custom text `MARK` says that they are there:
+
+- of a body its rotation and inertia (18), and of its box in a fluid sides, rotation, position (15)
+- of a frame and a shape their rotation (9), which for a shape may be followed by `NO_COLOR` or by
+  `COLOR` and its colour (4)
+- of a geom that is there for the fluid alone its rotation (9), `IN_FLUID`, added mass and added
+  inertia (6)
+- of a joint `HINGE`, or `CONTINUOUS`, and the limits of its speeds.
 """
 
 from __future__ import annotations
@@ -21,10 +26,18 @@ from archimedes.multibody.files.mjcf import (
     COLOR,
     CONTINUOUS,
     HINGE,
+    IN_FLUID,
     MARK,
     NO_COLOR,
     USUAL,
     stop_of,
+)
+from archimedes.multibody.files.mjcf_fluid import (
+    COEFFICIENTS,
+    FluidParts,
+    box_axes,
+    fluid_parts,
+    has_added_mass_of_mujoco,
 )
 from archimedes.multibody.files.robot_elements import inertia_in_body
 from archimedes.multibody.files.urdf_writer import listed
@@ -112,7 +125,8 @@ class MjcfWriter:
         names = [builder.name, *builder.bodies, *builder.frames, *builder.joints, *builder.tendons]
         check_names(names, "name")
         element(self.root, "compiler", angle="radian", inertiafromgeom="false")
-        element(self.root, "option", gravity=text_of(builder.gravity))
+        option = element(self.root, "option", gravity=text_of(builder.gravity))
+        self.put_in_fluid(option)
         self.custom = element(self.root, "custom")
         self.asset = element(self.root, "asset")
         self.add_tree()
@@ -120,8 +134,6 @@ class MjcfWriter:
         self.add_tendons()
         self.add_actuators()
         self.add_keyframes()
-        if builder.fluid is not None:
-            self.lose("forces of the fluid around")
         if self.exact:
             element(self.custom, "text", name=MARK, data="1")
         for section in list(self.root):
@@ -135,6 +147,20 @@ class MjcfWriter:
     def alter(self, what: str) -> None:
         """Report what is written in another form."""
         self.report.approximated.append(what)
+
+    def put_in_fluid(self, option: ElementTree.Element) -> None:
+        """Add the fluid around, and note which bodies have which shapes in it."""
+        fluid = self.builder.fluid
+        known = fluid is not None and bool(fluid.density > 0.0 or fluid.viscosity > 0.0)
+        if fluid is not None and not known:
+            self.lose("a fluid that has neither density nor viscosity")
+        self.fluid = fluid_parts(self.builder) if known else FluidParts({}, {}, [])
+        for what in self.fluid.lost:
+            self.lose(what)
+        if fluid is not None and known:
+            for key in ("density", "viscosity", "wind"):
+                option.set(key, text_of(getattr(fluid, key)))
+            self.report.use("fluid")
 
     def user(self, *rows: Any) -> str:
         """Return user data; the file says that they are there."""
@@ -215,11 +241,14 @@ class MjcfWriter:
         if np.any(part := self.carried_part(body)):
             one.set("gravcomp", text_of(part))
         same = self.add_inertial(one, body) if chain.joints else True
-        if not (exact and same):
-            one.set("user", self.user(np.eye(3) if R is None else R, body.inertia))
+        box = self.fluid.boxes.get(body.name)
+        if not (exact and same) or box is not None:
+            more = [] if box is None else [box.sides, box.rotation, box.position]
+            one.set("user", self.user(np.eye(3) if R is None else R, body.inertia, *more))
         for joint in chain.joints:
             self.add_joint(one, joint, joint is chain.joints[0])
         self.add_shapes(body.name, one)
+        self.add_ellipsoids(body.name, one)
         self.report.use("body")
         return one
 
@@ -241,7 +270,13 @@ class MjcfWriter:
         """Add an <inertial>; return whether reading restores the bits of the inertia."""
         J, where = np.asarray(body.inertia, dtype=float), f"body {body.name!r}"
         moments, axes = np.diag(J), np.eye(3)
-        if np.any(np.diag(moments) != J):
+        box = self.fluid.boxes.get(body.name)
+        own = None if box is None else box_axes(box, body)
+        if box is not None and own is None:
+            self.lose(f"{where}: a box in the fluid that is not that of its mass and inertia")
+        if own is not None:
+            moments, axes = own
+        elif np.any(np.diag(moments) != J):
             scale = float(np.abs(J).max())
             moments, axes = np.linalg.eigh((0.5 * J + 0.5 * J.T) / scale)
             moments, axes = moments * scale, axes * np.sign(np.linalg.det(axes))
@@ -358,7 +393,8 @@ class MjcfWriter:
             values.pop(key, [sign * np.inf])[0] for key, sign in (("lower", -1), ("upper", 1))
         ]
         if kind.name == "spherical":
-            limits = [0.0, self.single(values, "angle_limit", joint, np.inf)]
+            most = float(self.single(values, "angle_limit", joint, np.inf))
+            limits = [0.0, most] if most < np.inf else [-np.inf, np.inf]
         if limits[0] == limits[1]:
             self.lose(f"joint {joint.name!r}: limits that are both {limits[0]:g}; lock it instead")
         elif np.isfinite(limits).any():
@@ -442,6 +478,24 @@ class MjcfWriter:
             group="3" if collides else "1", user=None if exact and known else self.user(R, color),
         )  # fmt: skip
         self.report.use("geom")
+
+    def add_ellipsoids(self, body: str, one: ElementTree.Element) -> None:
+        """Add the ellipsoids of a body in the fluid, which touch nothing, as geoms."""
+        for shape, at in self.fluid.ellipsoids.get(body, []):
+            if shape.frame != body:
+                self.alter(f"an ellipsoid of {shape.frame!r} in the fluid is one of {body!r}")
+            if not has_added_mass_of_mujoco(shape):
+                what = "an ellipsoid in the fluid whose added mass is not what MuJoCo computes"
+                self.lose(f"body {body!r}: {what}")
+            R = np.asarray(at.R, dtype=float)
+            q, _ = quaternion_of(R)
+            element(
+                one, "geom", pos=shown(at.p, 0.0), quat=quaternion_text(q), type="ellipsoid",
+                size=text_of(shape.semi_axes), fluidshape="ellipsoid", contype="0",
+                fluidcoef=text_of([getattr(shape, key) for key in COEFFICIENTS]),
+                conaffinity="0", group="5",
+                user=self.user(R, [IN_FLUID], shape.added_mass, shape.added_inertia),
+            )  # fmt: skip
 
     def height_field(self, shape: Shape, field: HeightField) -> Shape:
         """Return a height field as a shape whose file is its asset, its lowest place at zero."""
