@@ -364,6 +364,28 @@ def test_carried_weights_keep_their_bits(part, suffix, tmp_path):
     agree(mb.passive_torque(again, q, v), np.array([-part * 0.7 * 9.81 * place[0]]), "torque")
 
 
+def test_whole_weights_of_welded_bodies_are_carried_in_mjcf(tmp_path):
+    """Their sum is a part of the weight that rounding keeps from being whole."""
+    mujoco = import_or_skip("mujoco")
+    b = mb.Builder("crane")
+    for k, mass in enumerate((0.7, 0.13, 0.31)):
+        body = f"load{k}"
+        b.add_body(body, mass, [0.1, 0.2, 0.37], [0.1, 0.1, 0.1], gravity_compensation=1.0)
+        joint = {"joint": "hinge", "axis": [0, 1, 0]} if k == 0 else {"kind": "fixed"}
+        at = {"position": [0.0, 0.0, 0.1 * k], "rotation": turn_about_x(0.3 * k)}
+        b.attach(body, f"load{k - 1}" if k else "world", **joint, **at)
+    model = b.build()
+    report = mb.save(model, file := tmp_path / "crane.xml")
+    assert report.approximated == ["body 'load0': the carried part of its weight, in its last bits"]
+    q, v = np.array([0.2]), np.zeros(1)
+    peer = mujoco.MjModel.from_xml_path(str(file))
+    data = mujoco.MjData(peer)
+    data.qpos[:] = q
+    mujoco.mj_forward(peer, data)
+    agree(mb.passive_torque(model, q, v), data.qfrc_passive, "carried weight")
+    agree(mb.passive_torque(mb.load(file), q, v), data.qfrc_passive, "carried weight")
+
+
 def turn_about_x(angle):
     """Return a rotation about x."""
     c, s = np.cos(angle), np.sin(angle)

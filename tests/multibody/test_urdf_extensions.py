@@ -266,6 +266,18 @@ def test_a_saved_differential_keeps_its_bits(reductions, tmp_path):
     assert again.tendons.arms.tobytes() == model.tendons.arms.tobytes()
 
 
+def test_the_tendons_of_a_saved_differential_are_in_the_order_of_its_motors(tmp_path):
+    model = without_loss(mb.read(written(tmp_path, more=SHAFTS.format(2, 3, 1, 1))))
+    model = model.replace(actuators=model.actuators[::-1])
+    report = mb.save(model, file := tmp_path / "again.urdf")
+    assert "the tendons of differentials are in the order of their motors" in report.approximated
+    again = mb.load(file)
+    assert again.tendons.names == ("right", "left") and again.actuators == model.actuators
+    q, u = np.zeros(2), np.array([1.0, 2.0])
+    one, other = (mb.actuator_torque(m, m.actuators, q, q, u) for m in (model, again))
+    assert np.array_equal(one, other) and np.array_equal(one, [6.0, 3.0])
+
+
 def test_differentials_that_urdf_cannot_have(tmp_path):
     model = without_loss(mb.read(written(tmp_path, more=SHAFTS.format(1, 1, 1, 1))))
     tendons, (left, right) = model.tendons, model.actuators

@@ -266,11 +266,13 @@ class UrdfWriter:
     def add_transmissions(self) -> None:
         """Add motors and servos of one joint, with the armature of that, and differentials."""
         joints, rest = self.builder.joints, []
+        tendons, shafts = [*self.builder.tendons], list[str]()
         waiting = [*enumerate(self.builder.actuators)]
         while waiting:
             k, each = waiting.pop(0)
             if waiting and (pair := self.differential(each, waiting[0][1])) is not None:
                 self.add_differential(k, pair)
+                shafts += pair.shafts
                 waiting.pop(0)
                 continue
             joint = joints.get(getattr(each, "joint", ""))
@@ -293,6 +295,8 @@ class UrdfWriter:
                 gains = {"p": text_of(each.stiffness), "d": text_of(each.damping)}
                 element(motor, "drake:controller_gains", **gains)
             self.report.use("transmission")
+        if shafts != [name for name in tendons if name in shafts]:
+            self.alter("the tendons of differentials are in the order of their motors")
         self.builder.actuators = rest
 
     def differential(self, first: Any, second: Any) -> Differential | None:
