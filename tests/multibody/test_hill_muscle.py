@@ -1,4 +1,4 @@
-"""The Hill-type muscle: its curves against those of SymPy, its force, and a load that hangs on it."""
+"""The Hill-type muscle: its curves against those of SymPy, its force, and a load that hangs."""
 
 from __future__ import annotations
 
