@@ -83,8 +83,6 @@ def jump(robot, feet, x0, wanted):
 
     path, solved = arc.compile(lambda x, wanted: arc.scan(step, x, wanted)[1])(x0, wanted)
     assert solved.all()
-    if not importlib.util.find_spec("mujoco"):
-        return {"steps of contact": path}
     import mujoco
 
     model = mujoco.MjModel.from_xml_path(str(FILE))
@@ -99,15 +97,20 @@ def jump(robot, feet, x0, wanted):
     return {"steps of contact": path, "MuJoCo": np.array(other)}
 
 
-robot = mb.load(FILE)
-feet = [f"{leg}_foot" for leg in ("fl", "fr", "hl", "hr")]
-x0 = mb.rest_state(robot, [0, 0, RADIUS + 0.5 * np.cos(0.57), 1, 0, 0, 0] + 4 * [0, 0.57, -1.14])
-way = [AHEAD * PART**2 * (3 - 2 * PART), 0 * PART, LIFT * np.sin(np.pi * PART) ** 2]
-places = [mb.frame_pose(robot, x0.q, foot).t for foot in feet] + np.stack(way, axis=1)[:, None]
-above = x0.q[2] - (height := mb.center_of_mass(robot, x0.q)[2])
-plan = plan_jump(height, np.array([[0.2, above], [-0.2, above]]), places[:, ::2, ::2])
-wanted = plan, np.gradient(plan, STEP, axis=0), places, np.gradient(places, STEP, axis=0), DOWN
-for name, q in jump(robot, feet, x0, wanted).items():
-    print(f"{name}: {q[-1, 0]:.2f} m ahead, {q[:, 2].max() - q[0, 2]:.2f} m up")
-    assert abs(q[-1, 0] - AHEAD) < 0.05 and abs(q[-1, 2] - q[0, 2]) < 0.05
-    assert np.abs(q[:, 4:7]).max() < 0.1 and q[:, 2].min() > 0.2
+if importlib.util.find_spec("mujoco"):
+    robot = mb.load(FILE)
+    feet = [f"{leg}_foot" for leg in ("fl", "fr", "hl", "hr")]
+    x0 = mb.rest_state(
+        robot, [0, 0, RADIUS + 0.5 * np.cos(0.57), 1, 0, 0, 0] + 4 * [0, 0.57, -1.14]
+    )
+    way = [AHEAD * PART**2 * (3 - 2 * PART), 0 * PART, LIFT * np.sin(np.pi * PART) ** 2]
+    places = [mb.frame_pose(robot, x0.q, foot).t for foot in feet] + np.stack(way, axis=1)[:, None]
+    above = x0.q[2] - (height := mb.center_of_mass(robot, x0.q)[2])
+    plan = plan_jump(height, np.array([[0.2, above], [-0.2, above]]), places[:, ::2, ::2])
+    wanted = plan, np.gradient(plan, STEP, axis=0), places, np.gradient(places, STEP, axis=0), DOWN
+    for name, q in jump(robot, feet, x0, wanted).items():
+        print(f"{name}: {q[-1, 0]:.2f} m ahead, {q[:, 2].max() - q[0, 2]:.2f} m up")
+        assert abs(q[-1, 0] - AHEAD) < 0.05 and abs(q[-1, 2] - q[0, 2]) < 0.05
+        assert np.abs(q[:, 4:7]).max() < 0.1 and q[:, 2].min() > 0.2
+else:
+    print('MJCF files need MuJoCo: pip install "archimedes-dynamics[robots]"')

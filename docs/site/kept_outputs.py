@@ -46,9 +46,16 @@ def run_all(
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, spawn, max_tasks_per_child=1) as pool:
         runs = {file: pool.submit(run_file, file, PICTURE_FOLDER) for file in waiting}
+        failures = []
         for file, run in runs.items():
-            outputs[file] = _keep(file, run.result())
-            print(f"{file.relative_to(ROOT)}: runs", flush=True)
+            error = run.exception()
+            if isinstance(error, Exception):
+                failures.append(error)
+            else:
+                outputs[file] = _keep(file, run.result())
+            print(f"{file.relative_to(ROOT)}: {'fails' if error else 'runs'}", flush=True)
+    if failures:
+        raise ExceptionGroup("pages or examples fail", failures)
     return {file: found for file, found in outputs.items() if found is not None}
 
 
