@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from archimedes import multibody as mb
-from tests.optional_packages import import_or_skip
+from tests.optional_packages import skip_without
 
-import_or_skip("coacd")
+if importlib.util.find_spec("coacd") is None:
+    skip_without("coacd", ModuleNotFoundError("coacd"))
+
+ROOT = Path(__file__).parents[2]
 
 
 def l_profile():
@@ -48,6 +54,21 @@ def test_the_same_mesh_gives_the_same_parts():
     first, again = mb.convex_parts(l_profile()), mb.convex_parts(l_profile())
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert len(mb.convex_parts(l_profile(), most=1)) == 1
+
+
+def test_its_library_stays_out_of_this_process():
+    """CoACD's library, once loaded, breaks Pinocchio's reader of URDF files."""
+    lines = (
+        "import sys; from tests.multibody.test_decomposition import l_profile, mb",
+        "assert len(mb.convex_parts(l_profile())) == 2 and 'coacd' not in sys.modules",
+    )
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=ROOT, check=True)
+
+
+def test_a_mesh_that_cannot_be_cut():
+    """CoACD ends the process on a mesh without triangles; only its own one."""
+    with pytest.raises(RuntimeError, match="CoACD could not cut the mesh into parts"):
+        mb.convex_parts(mb.Surface(np.zeros((0, 3)), np.zeros((0, 3), int)))
 
 
 def test_messages(monkeypatch):

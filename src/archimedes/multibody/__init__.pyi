@@ -35,6 +35,7 @@ from archimedes.multibody.algorithms.regressor import torque_regressor as torque
 from archimedes.multibody.algorithms.user_joints import user_joint as user_joint
 from archimedes.multibody.contact.contact_dynamics import contact_forces as contact_forces
 from archimedes.multibody.contact.contact_dynamics import contact_step as contact_step
+from archimedes.multibody.contact.contact_result import ContactResult as ContactResult
 from archimedes.multibody.contact.contact_shapes import Contacts as Contacts
 from archimedes.multibody.contact.contact_shapes import Ground as Ground
 from archimedes.multibody.contact.contact_shapes import Pair as Pair

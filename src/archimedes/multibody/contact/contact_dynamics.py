@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from archimedes.checks import check_positive, check_shape, check_that, check_type
-from archimedes.function import compile
+from archimedes.function import compile, vmap
 from archimedes.function.recording_store import Current, compile_frozen, find_or_make
 from archimedes.multibody.algorithms.configurations import integrate, own_links
 from archimedes.multibody.algorithms.inverse_dynamics import rnea
@@ -63,6 +63,7 @@ from archimedes.multibody.contact.collision import (
     moving_frames,
     touches,
 )
+from archimedes.multibody.contact.contact_result import contact_result
 from archimedes.multibody.contact.contact_shapes import MATERIAL, Contacts, Ground, Pair
 from archimedes.multibody.contact.free_bodies import (
     MANY,
@@ -128,7 +129,8 @@ def contact_step(
     closures: Sequence[Holds] = (),
     recovery: Scalar = 0.2,
     limits: bool = True,
-) -> State:
+    full_output: bool = False,
+) -> Any:
     """Return the state after a step with exact Coulomb friction and without penetration.
 
     The step is semi-implicit Euler. Impulses are found so that contacts stick or slide as the
@@ -166,6 +168,14 @@ def contact_step(
         default.
     limits : bool, optional
         Whether joints stay within their limits. True by default.
+    full_output : bool, optional
+        Whether to return a `ContactResult` too: contact forces, what limits and dry friction of
+        joints do, and whether all of these laws hold to rounding. False by default.
+
+    Returns
+    -------
+    State or tuple of State and ContactResult
+        The state after the step.
 
     Examples
     --------
@@ -187,11 +197,13 @@ def contact_step(
     for value, name in ((restitution, "restitution"), (recovery, "recovery")):
         check_that(lambda x: (x >= 0.0) & (x <= 1.0), value, name, "must be between 0 and 1")
     check_type(limits, "limits", bool, "False switches the limits of joints off")
+    check_type(full_output, "full_output", bool, "True returns a ContactResult too")
     q, v = check_single(model, x.q, "q"), check_single(model, x.v, "v")
     if (many := free_meetings(model, contacts, ground, pairs, closures)) is not None:
-        given = FreeStep(model, many, step, restitution, recovery)
+        given = FreeStep(model, many, step, restitution, recovery, full_output)
         u = None if u is None else check_single(model, u, "u")
         return step_free_bodies(given, State(q, v), u, forces)
+    finish = partial(end_step, model, q, step, full_output)
     held = held_rows(model, q, limits)
     nothing = not contacts and not pairs
     alone = held if nothing else None
@@ -213,11 +225,10 @@ def contact_step(
     if loops is not None:
         freely = mass.close(v, freely)
     if alone is not None:
-        after, moved = hold_rows(v + step * freely, mass, alone, step, recovery)
-        return step_to(model, q, after, moved)
+        return finish(*hold_rows(v + step * freely, mass, alone, step, recovery))
     if not points:
         after = v + step * freely
-        return step_to(model, q, after, mass.return_to_loops(step * after, recovery))
+        return finish(after, mass.return_to_loops(step * after, recovery))
     gap = np.stack([touch.gap for touch in points])
     mu = friction_of([touch.material for touch in points])
     m, each = impulses.sizes_of(mu)
@@ -226,6 +237,7 @@ def contact_step(
         turns = turning_rows(model, q, points)[:, : each - 3]
         J = np.concatenate([J.reshape(m, 3, -1), turns], axis=1).reshape(each * m, -1)
     n = each * m
+    scale: Any = 1.0
     if held is not None:  # in the units of its rows
         scale = np.sqrt(np.sum(model.masses))
         J, gap = scale * J, scale * gap
@@ -235,14 +247,17 @@ def contact_step(
     if viscous is not None and not known_zero(restitution):
         hard = Mobility(mass_factors(model, q), loops).response(J)
     at = Closing(J, J[::each], gap, mu)
-    before, open_at, late = take_impacts(at, hard, v, freely, step, restitution)
+    impact = take_impacts(at, hard, v, freely, step, restitution)
+    before = impact.before
     if held is None:
-        pushes = impulses.cone_impulses(soft.G, open_at, mu)
+        pushes = impulses.cone_impulses(soft.G, impact.open_at, mu)
+        solved = impulses.Solved(soft.G, impact.open_at, mu, pushes)
     else:
-        both = np.concatenate([open_at, held.J @ before])
-        pushes = impulses.mixed_impulses(soft.G, both, mu, rates_within(held, step))
+        both, own = np.concatenate([impact.open_at, held.J @ before]), rates_within(held, step)
+        pushes = impulses.mixed_impulses(soft.G, both, mu, own)
+        solved = impulses.Solved(soft.G, both, mu, pushes, own)
     after = before + soft.velocities(pushes)
-    moved = mass.return_to_loops(step * after - late, recovery)
+    moved = mass.return_to_loops(step * after - impact.late, recovery)
     if not known_zero(recovery):
         left = reduce_penetration(gap + at.normals @ moved, recovery)
         which = [*range(0, n, each), *range(n, soft.G.shape[0])]
@@ -257,7 +272,48 @@ def contact_step(
             )
             lifts = impulses.row_impulses(soft.G[which][:, which], 0.0 * ways.low, ways)
         moved = moved + soft.velocities(lifts, which)
-    return step_to(model, q, after, moved)
+    acted = Acted([*impact.solved, solved], impact.knocked + pushes[:n], mu, scale, points)
+    if held is not None:
+        acted = acted._replace(torque=held.J.T @ pushes[n:])
+    return finish(after, moved, acted)
+
+
+class Acted(NamedTuple):
+    """What acted in a step: what was solved, impulses (n,) of contacts, and (nv,) of joints."""
+
+    solved: list[impulses.Solved]
+    impulse: Any = ()
+    mu: Any = None
+    scale: Any = 1.0
+    points: Sequence[Touch] = ()
+    torque: Any = None
+
+
+def end_step(
+    model: Model,
+    q: Vector,
+    step: float,
+    full_output: bool,
+    after: Vector,
+    moved: Vector,
+    acted: Acted | None = None,
+) -> Any:
+    """Return the state after a step, and a `ContactResult` where it is asked for."""
+    x = step_to(model, q, after, moved)
+    if not full_output:
+        return x
+    solved, impulse, mu, scale, points, torque = acted or Acted([])
+    m = len(points)
+    columns = (
+        np.stack([touch.gap for touch in points]) if m else np.zeros(0),
+        np.stack([touch.normal for touch in points]) if m else np.zeros((0, 3)),
+        np.stack([touch.point for touch in points]) if m else np.zeros((0, 3)),
+    )
+    axes = np.stack([contact_axes(touch) for touch in points]) if m else np.zeros((0, 3, 3))
+    impulse = scale * impulse if m else np.zeros(0)
+    torque = 0.0 * after if torque is None else torque
+    frames = [(touch.first, touch.second) for touch in points]
+    return x, contact_result(solved, columns, axes, impulse, mu, torque, frames, step, scale)
 
 
 def free_meetings(
@@ -292,9 +348,10 @@ class FreeStep(NamedTuple):
     step: float
     restitution: Scalar
     recovery: Scalar
+    full_output: bool
 
 
-def step_free_bodies(given: FreeStep, x: State, u: Vector | None, forces: Forces) -> State:
+def step_free_bodies(given: FreeStep, x: State, u: Vector | None, forces: Forces) -> Any:
     """Return the state of free bodies after a step, whose program is loops over bodies."""
     n = len(given.model.links)
     each = [x.q.reshape(n, 7), x.v.reshape(n, 6)]
@@ -305,11 +362,12 @@ def step_free_bodies(given: FreeStep, x: State, u: Vector | None, forces: Forces
         acting = [by_link[k].array if k in by_link else np.zeros(6) for k in range(n)]
         each.append(np.stack([1.0 * f for f in acting]))
 
-    def run(*each: Array) -> tuple[Array, Array]:
+    def run(*each: Array) -> tuple[Any, ...]:
         return one_step_of_free_bodies(given, *each)
 
-    q, v = find_or_make("contact_step", (run,), None, record_in_loops)(*each)
-    return State(q.ravel(), v.ravel())
+    q, v, *result = find_or_make("contact_step", (run,), None, record_in_loops)(*each)
+    after = State(q.ravel(), v.ravel())
+    return (after, *result) if given.full_output else after
 
 
 def record_in_loops(current: Current) -> Callable[..., Any]:
@@ -323,9 +381,12 @@ def record_in_loops(current: Current) -> Callable[..., Any]:
 
 def one_step_of_free_bodies(
     given: FreeStep, q: Matrix, v: Matrix, *acting: Array
-) -> tuple[Array, Array]:
-    """Return configurations (n, 7) and velocities (n, 6) after a step, as `contact_step` has it."""
-    model, many, step, restitution, recovery = given
+) -> tuple[Any, ...]:
+    """Return configurations (n, 7) and velocities (n, 6) after a step, as `contact_step` has it.
+
+    Third a `ContactResult` where it is asked for.
+    """
+    model, many, step, restitution, recovery, full_output = given
     check_inertia_of_joints(model)
     bodies = Bodies(model)
     freely, T, R, p = bodies.each(partial(free_motion, step=step), q, v, *acting)
@@ -340,9 +401,10 @@ def one_step_of_free_bodies(
     response = ResponseOfMany(J, T, touched.near)
     at = Closing(J, J.normals(), touched.gaps.ravel(), mu)
     speeds = v.ravel(), freely.ravel()
-    before, open_at, late = take_impacts(at, response, *speeds, step, restitution)
-    after = before + response.velocities(impulses.cone_impulses(response.G, open_at, mu))
-    moved = step * after - late
+    impact = take_impacts(at, response, *speeds, step, restitution)
+    pushes = impulses.cone_impulses(response.G, impact.open_at, mu)
+    after = impact.before + response.velocities(pushes)
+    moved = step * after - impact.late
     if not known_zero(recovery):
         left = reduce_penetration(at.gap + at.normals @ moved, recovery)
         lifts = impulses.normal_impulses(response.normals(), left)
@@ -352,7 +414,19 @@ def one_step_of_free_bodies(
         x = step_to(model, q, after, moved)
         return x.q, x.v
 
-    return bodies.each(end, q, after.reshape(v.shape), moved.reshape(v.shape))
+    ends = bodies.each(end, q, after.reshape(v.shape), moved.reshape(v.shape))
+    if not full_output:
+        return ends
+    solved = [*impact.solved, impulses.Solved(response.G, impact.open_at, mu, pushes)]
+    # Contacts as `touches` lists them: where among the places of meetings each of them is.
+    order = np.argsort(touched.places, axis=None, kind="stable")[: touched.total]
+    normals, points = (x.reshape(-1, 3)[order] for x in (touched.normals, touched.points))
+    listed = touched.gaps.ravel()[order], normals, points
+    axes = vmap(lambda n: np.stack([n, *tangents(n)]))(normals)
+    impulse = (impact.knocked + pushes).reshape(mu.shape[0], -1)[order].ravel()
+    friction, torque = mu[: touched.total], 0.0 * after
+    result = contact_result(solved, listed, axes, impulse, friction, torque, touched.frames, step)
+    return *ends, result
 
 
 def length_of(x: Matrix) -> Vector:
@@ -399,23 +473,34 @@ class Closing(NamedTuple):
     mu: Any
 
 
+class Impacts(NamedTuple):
+    """What impacts did: velocities (nv,) after them, but before forces, at which contacts close.
+
+    `late` is the way (nv,) that impacts within the step come too late for, `knocked` their impulses
+    (n,).
+    """
+
+    before: Any
+    open_at: Any
+    late: Any
+    knocked: Any
+    solved: list[impulses.Solved]
+
+
 def take_impacts(
     at: Closing, hard: Any, v: Vector, freely: Vector, step: float, restitution: Scalar
-) -> tuple[Vector, Vector, Vector]:
-    """Return velocities (nv,) after impacts, but before forces, at which contacts then close.
-
-    Third the way (nv,) that impacts within the step come too late for. `hard` is how the robot
-    responds to impulses that take no time.
-    """
+) -> Impacts:
+    """Return impacts; `hard` is how the robot responds to impulses that take no time."""
     _, each = impulses.sizes_of(at.mu)
     falling = step * (at.normals @ freely)
     closing = at.normals @ v
     impact = impulses.impacts(hard.normals(each), closing, at.gap, falling, step, restitution)
-    knocked = impulses.knocks(hard.G, at.J @ v, at.mu, impact, restitution)
+    knocked, solved = impulses.knocks(hard.G, at.J @ v, at.mu, impact, restitution)
     before = v + hard.velocities(knocked) + step * freely
     reach = np.where(impact.hit, 0.0, np.maximum(at.gap / step, -CREEP))
     open_at = at.J @ before + impulses.spread(reach, each)
-    return before, open_at, hard.velocities(np.repeat(impact.late, each) * knocked)
+    late = hard.velocities(np.repeat(impact.late, each) * knocked)
+    return Impacts(before, open_at, late, knocked, solved)
 
 
 def reduce_penetration(gaps: Vector, recovery: Scalar) -> Vector:
@@ -527,16 +612,18 @@ class Response(NamedTuple):
 
 def hold_rows(
     before: Vector, mass: Mobility, held: HeldRows, step: float, recovery: Scalar
-) -> tuple[Vector, Vector]:
-    """Return velocities (nv,) within limits and against dry friction, and the way (nv,)."""
+) -> tuple[Vector, Vector, Acted]:
+    """Return velocities (nv,) within limits and against dry friction, the way (nv,), what acts."""
     response = mass.response(held.J)
-    pushes = impulses.row_impulses(response.G, held.J @ before, rates_within(held, step))
+    b, rates = held.J @ before, rates_within(held, step)
+    pushes = impulses.row_impulses(response.G, b, rates)
     after = before + response.velocities(pushes)
     moved = mass.return_to_loops(step * after, recovery)
     if not known_zero(recovery):
         own = ways_within(held, held.J @ moved, recovery)
         moved = moved + response.velocities(impulses.row_impulses(response.G, 0.0 * own.low, own))
-    return after, moved
+    solved = impulses.Solved(response.G, b, None, pushes, rates)
+    return after, moved, Acted([solved], torque=held.J.T @ pushes)
 
 
 def rates_within(held: HeldRows, step: float) -> impulses.Rows:

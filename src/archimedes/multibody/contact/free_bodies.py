@@ -155,7 +155,7 @@ class Touches(NamedTuple):
 
     Gaps (p, c), normals and points (p, c, 3), which meetings have been `looked` at and which are
     `near` (p,), 1 or 0, and the number of the place (p, c) among those that `touches` lists;
-    `total` is how many these are, and stands for a contact that is none.
+    `total` is how many these are, and stands for a contact that is none; `frames` are theirs.
     """
 
     meetings: Meetings
@@ -167,6 +167,7 @@ class Touches(NamedTuple):
     places: np.ndarray
     materials: list[Any]
     total: int
+    frames: tuple[tuple[str, str | None], ...]
 
 
 #: What the sphere around a shape follows from; its rotation is needed to place it.
@@ -248,6 +249,11 @@ def find_touches(
         numbers,
         materials,
         place,
+        tuple(
+            (first.frame, None if second is None else second.frame)
+            for (first, second, _), count in zip(listed, counts, strict=True)
+            for _ in range(count)
+        ),
     )
 
 

@@ -131,6 +131,10 @@ class Mobilities:
         """Return impulses (n,) in cones of friction, in units in which the diagonal is one."""
         raise NotImplementedError
 
+    def off_law(self, b: Vector, mu: Array, l: Vector) -> Matrix:
+        """Return by how much impulses (m, each) are off Coulomb's law, in these units."""
+        raise NotImplementedError
+
     def normal_impulses(self, b: Vector) -> Vector:
         """Return normal impulses (n,), in units in which the diagonal is one."""
         raise NotImplementedError
@@ -178,6 +182,38 @@ class Rows(NamedTuple):
     low: Any
     high: Any
     friction: Any
+
+
+class Solved(NamedTuple):
+    """Impulses l that were found for velocities ``G l + b``, friction and rows (None for none)."""
+
+    G: Any
+    b: Any
+    mu: Any
+    l: Any
+    rows: Any = None
+
+    def speed_off(self) -> Scalar:
+        """Return by how much velocities are off the laws of contacts and rows, in units of b."""
+        G, b, mu, l, rows = self
+        m, each = (0, 3) if mu is None else sizes_of(mu)
+        size, n = G.diagonal() if isinstance(G, Mobilities) else np.diag(G), each * m
+        w = units(size)
+        if mu is not None:
+            w, mu = contact_units(size, mu, size.shape[0] - n)
+        l, b = l / w, w * b
+        off: list[Any] = []
+        if isinstance(G, Mobilities):
+            off = [(G.scale(w).off_law(b, mu, l) / w[:n:each, None]).ravel()]
+        else:
+            G = w[:, None] * G * w
+            if mu is not None:
+                off = [(cones_off(G, b, mu, l) / w[:n:each, None]).ravel()]
+            if rows is not None:
+                own = w[n:]
+                limits = Rows(own * rows.low, own * rows.high, rows.friction / own)
+                off.append(row_slopes((times(G, l) + b)[n:], l[n:], limits)[1] / own)
+        return np.max(np.abs(np.concatenate(off)))
 
 
 def row_impulses(G: Matrix, b: Vector, rows: Rows) -> Vector:
@@ -760,20 +796,23 @@ def impacts(
 
 def knocks(
     G: Matrix | Mobilities, u: Vector, mu: Array, impact: Impact, restitution: Scalar
-) -> Vector:
+) -> tuple[Vector, list[Solved]]:
     """Return the impulses (3 m,) of impacts at velocities `u` (3 m,), which never give energy.
 
-    `impact` is that of `impacts`.
+    `impact` is that of `impacts`. Second what was solved for them.
     """
 
     (hit, parting, fallen, _), (_, each) = impact, sizes_of(mu)
+    solved: list[Solved] = []
 
     def impulses(speeds: Vector, wanted: Array) -> Vector:
-        return cone_impulses(G, u - spread(np.where(wanted, speeds + fallen, -NEVER), each), mu)
+        b = u - spread(np.where(wanted, speeds + fallen, -NEVER), each)
+        solved.append(Solved(G, b, mu, cone_impulses(G, b, mu)))
+        return solved[-1].l
 
     k = impulses(parting, hit)
     if known_zero(restitution):
-        return k
+        return k, solved
     arriving = u - spread(fallen, each)
     gains = energy_gain(G, arriving, k) > ROUNDING * np.sum(np.abs(k * arriving))
     # Where nothing is gained no contact is hit, and there is nothing to solve.
@@ -786,7 +825,7 @@ def knocks(
     # The same root twice, each without a difference of what is nearly equal.
     above, below = np.where(b < 0.0, root - b, -2.0 * c), np.where(b < 0.0, 2.0 * a, b + root)
     share = np.where(gains, above / np.where(gains, below, 1.0), 1.0)
-    return dull + share * rest
+    return dull + share * rest, solved
 
 
 def energy_gain(G: Matrix | Mobilities, u: Vector, k: Vector) -> Scalar:

@@ -110,6 +110,12 @@ class MobilitiesOfMany(impulses.Mobilities):
         """Return impulses (n,) in cones of friction, in units in which the diagonal is one."""
         return kernels(self.meetings)[0](self.Y, self.near, b, mu)
 
+    def off_law(self, b: Vector, mu: Array, l: Vector) -> Matrix:
+        """Return by how much impulses of contacts (m, each) are off Coulomb's law."""
+        own = own_blocks(self.Y, self.each)
+        u = (self @ l + b).reshape(-1, self.each)
+        return impulses.off_law(u, l.reshape(-1, self.each), mu, paces(own))
+
     def normal_impulses(self, b: Vector) -> Vector:
         """Return normal impulses (n,), in units in which the diagonal is one."""
         return kernels(self.meetings)[1](self.Y, self.near, b)
