@@ -74,7 +74,12 @@ def test_ctrl_c_ends_solves_that_are_driven_from_python():
     assert isinstance(raised, KeyboardInterrupt) and "odeint: interrupted at t" in str(raised)
 
 
-SCRIPT = """
+#: What a shell starts in the background ignores Ctrl-C, and so do its children.
+HEARS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+SCRIPT = f"""{HEARS}
 import numpy as np
 import archimedes as arc
 from archimedes.simulate import Normal
@@ -85,7 +90,7 @@ many = arc.vmap(one, in_axes=(None, 0))
 def model(params):
     return final(params["end"], params["scale"] * START)
 def campaign(end):
-    return arc.monte_carlo(model, {"scale": Normal(1.0, 0.1), "end": end}, n=16)
+    return arc.monte_carlo(model, {{"scale": Normal(1.0, 0.1), "end": end}}, n=16)
 CASES = [lambda end: one(end, START), lambda end: many(end, STARTS), campaign]
 for case in CASES:
     # Until the last tier is compiled: Python drops what is raised while LLVM's objects are freed.
@@ -127,7 +132,7 @@ def test_a_process_that_is_interrupted_from_outside():
         process.communicate()
 
 
-COUNTING = """
+COUNTING = f"""{HEARS}
 import numpy as np
 import archimedes as arc
 

@@ -20,6 +20,8 @@ __all__ = ["acker", "lqg", "lqi", "place"]
 
 #: How far, relative to their size, placed poles may be from what was asked for.
 PLACED = 1e-5
+#: How far they may be where rounding moves them more than that.
+MOVED = 1e-3
 
 
 def acker(A: ArrayLike, B: ArrayLike, poles: ArrayLike) -> Array:
@@ -111,10 +113,12 @@ def place(A: ArrayLike, B: ArrayLike, poles: ArrayLike) -> np.ndarray:
             K = place_poles(A * units.T / units, B / units, values).gain_matrix / units.T
         except ValueError:
             K = np.zeros((B.shape[1], n))  # found wrong below
-    placed = np.linalg.eigvals(A - B @ K)
+    placed, modes = np.linalg.eig(A - B @ K)
     size = max(np.abs(values).max(), 1e-300)
     off = max(np.abs(placed - p).min() for p in values)
-    if not off <= max(PLACED * size, 1e-3 * size if most > 1 else 0.0):
+    # Bauer and Fike: so much may rounding of A - B K move its poles; double ones without bound.
+    moved = n * np.finfo(float).eps * np.linalg.norm(A - B @ K) * np.linalg.cond(modes)
+    if not off <= max(PLACED * size, min(moved, MOVED * size)):
         raise np.linalg.LinAlgError(
             f"place: the poles of A - B K are off by {off:.3g}: is a mode of A not controllable? "
             "Keep its pole, or leave it out with minreal"

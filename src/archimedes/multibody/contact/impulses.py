@@ -33,7 +33,7 @@ section 5.8 (a bounce that gains energy).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -49,6 +49,7 @@ from archimedes.function import (
 )
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.optimize.small.linear_algebra import times
+from archimedes.spatial.components import cross
 from archimedes.typing import Array, Matrix, Scalar, Vector
 
 #: Done when Coulomb's law holds up to this part of the largest impulse, or after so many sweeps,
@@ -207,12 +208,13 @@ class Solved(NamedTuple):
             off = [(G.scale(w).off_law(b, mu, l) / w[:n:each, None]).ravel()]
         else:
             G = w[:, None] * G * w
+            u = times(G, l) + b
             if mu is not None:
-                off = [(cones_off(G, b, mu, l) / w[:n:each, None]).ravel()]
+                off = [(cones_off(u, l, mu, paces(G, mu)) / w[:n:each, None]).ravel()]
             if rows is not None:
                 own = w[n:]
                 limits = Rows(own * rows.low, own * rows.high, rows.friction / own)
-                off.append(row_slopes((times(G, l) + b)[n:], l[n:], limits)[1] / own)
+                off.append(row_slopes(u[n:], l[n:], limits)[1] / own)
         return np.max(np.abs(np.concatenate(off)))
 
 
@@ -236,12 +238,12 @@ def mixed_impulses(G: Matrix, b: Vector, mu: Array, rows: Rows) -> Vector:
 @custom_jvp
 def unit_cone_impulses(G: Matrix, b: Vector, mu: Array) -> Vector:
     """Return `cone_impulses` where the diagonal of G is one at the normals."""
-    _, each = sizes_of(mu)
-    rows = roll_rows(G, each)
+    rows, pace = roll_rows(G, sizes_of(mu)[1]), paces(G, mu)
     return solve_cones(
-        lambda l: sweep_contacts(rows, b.reshape(-1, each), mu, l),
-        lambda l, way: newton_step(G, b, mu, l, way),
-        lambda l: violation(G, b, mu, l),
+        lambda l: times(G, l) + b,
+        lambda l, u: sweep_contacts(rows, mu, pace, l, u),
+        lambda l, u, way: newton_step(G, u, mu, l, way, pace),
+        lambda l, u: np.max(np.abs(cones_off(u, l, mu, pace))),
         b,
         mu.shape[0],
     )
@@ -252,20 +254,20 @@ def unit_normal_impulses(G: Matrix, b: Vector) -> Vector:
     """Return `normal_impulses` where the diagonal of G is one."""
     rows = roll_rows(G, 1)
 
-    def sweep(l: Vector) -> Vector:
-        return sweep_contacts(rows, b.reshape(-1, 1), 0.0 * b, l)
-
-    def step(l: Vector, way: Scalar) -> Vector:
-        u = times(G, l) + b
+    def step(l: Vector, u: Vector, way: Scalar) -> Vector:
         shut = l - u > 0.0
         A, off = normal_rows(G, shut), np.where(shut, -u, -l)
         change = solve_by_blocks(A, off, damping_of(way))
         return np.maximum(l + part_of(way, ends_of_pushes(l, change)) * change, 0.0)
 
-    def off(l: Vector) -> Scalar:
-        return np.max(np.abs(l - np.maximum(l - (times(G, l) + b), 0.0)))
-
-    return solve_cones(sweep, step, off, b, b.shape[0])
+    return solve_cones(
+        lambda l: times(G, l) + b,
+        lambda l, u: sweep_contacts(rows, None, [], l, u),
+        step,
+        lambda l, u: np.max(np.abs(l - np.maximum(l - u, 0.0))),
+        b,
+        b.shape[0],
+    )
 
 
 @custom_jvp
@@ -273,15 +275,16 @@ def unit_row_impulses(G: Matrix, b: Vector, low: Vector, high: Vector, friction:
     """Return `row_impulses` where the diagonal of G is one."""
     rows, own = roll_rows(G, 1), Rows(low, high, friction)
 
-    def step(l: Vector, way: Scalar) -> Vector:
-        moves, off = row_slopes(times(G, l) + b, l, own)
+    def step(l: Vector, u: Vector, way: Scalar) -> Vector:
+        moves, off = row_slopes(u, l, own)
         change = solve_by_blocks(held_rows(G, moves), -off, damping_of(way))
         return l + part_of(way, ends_of_rows(l, change, own)) * change
 
     return solve_cones(
-        lambda l: sweep_rows(rows, b, own, l),
+        lambda l: times(G, l) + b,
+        lambda l, u: sweep_rows(rows, own, l, u),
         step,
-        lambda l: np.max(np.abs(row_slopes(times(G, l) + b, l, own)[1])),
+        lambda l, u: np.max(np.abs(row_slopes(u, l, own)[1])),
         b,
         b.shape[0],
     )
@@ -295,14 +298,14 @@ def unit_mixed_impulses(
     (m, each), own = sizes_of(mu), Rows(low, high, friction)
     m3 = each * m
     contacts, rows = roll_rows(G, each, m3), roll_rows(G, 1, first=m3)
+    pace = paces(G, mu)
 
-    def sweep(l: Vector) -> Vector:
-        l = sweep_contacts(contacts, b[:m3].reshape(-1, each), mu, l)
-        return sweep_rows(rows, b[m3:], own, l)
+    def sweep(l: Vector, u: Vector) -> tuple[Vector, Vector]:
+        return sweep_rows(rows, own, *sweep_contacts(contacts, mu, pace, l, u))
 
-    def step(l: Vector, way: Scalar) -> Vector:
-        at = linearise(G, b, mu, l)
-        moves, off = row_slopes((times(G, l) + b)[m3:], l[m3:], own)
+    def step(l: Vector, u: Vector, way: Scalar) -> Vector:
+        at = linearise(G, u, mu, l, pace)
+        moves, off = row_slopes(u[m3:], l[m3:], own)
         A = np.concatenate([at.A.reshape(m3, -1), held_rows(G, moves, m3)])
         right = -np.concatenate([at.F.ravel(), off])
         change = solve_by_blocks(A, right, damping_of(way), (m, each))
@@ -312,36 +315,46 @@ def unit_mixed_impulses(
         L = moved[:m3].reshape(-1, each)
         return np.concatenate([np.where(L[:, :1] > 0.0, L, 0.0).ravel(), moved[m3:]])
 
-    def off(l: Vector) -> Scalar:
-        _, left = row_slopes((times(G, l) + b)[m3:], l[m3:], own)
-        return np.maximum(violation(G, b, mu, l), np.max(np.abs(left)))
+    def off(l: Vector, u: Vector) -> Scalar:
+        left = np.max(np.abs(row_slopes(u[m3:], l[m3:], own)[1]))
+        return np.maximum(np.max(np.abs(cones_off(u, l, mu, pace))), left)
 
-    return solve_cones(sweep, step, off, b, m + low.shape[0])
+    return solve_cones(lambda l: times(G, l) + b, sweep, step, off, b, m + low.shape[0])
 
 
-def solve_cones(sweep: Step, newton: Step, off: Step, b: Vector, blocks: int) -> Vector:
-    """Return impulses of so many contacts and rows at which Coulomb's law holds, from zero on."""
+def solve_cones(
+    velocities: Step, sweep: Step, newton: Step, off: Step, b: Vector, blocks: int
+) -> Vector:
+    """Return impulses of so many contacts and rows at which Coulomb's law holds, from zero on.
+
+    All functions take impulses l, and all but the first their velocities u too. A sweep returns
+    both as they are after it, but for rounding.
+    """
     sweeps = SWEEPS if blocks > WRITTEN_OUT else FEW_SWEEPS
 
     def one_round(state: tuple[Any, ...]) -> tuple[Any, ...]:
-        before, _, way, reached, waited = state
-        l = fori_loop(0, sweeps, lambda _, l: sweep(l), before)
-        other = newton(l, way)
-        left, other_left = off(l), off(other)
+        before, u, _, way, reached, waited = state
+        l, _ = fori_loop(0, sweeps, lambda _, x: sweep(*x), (before, u))
+        u = velocities(l)
+        other = newton(l, u, way)
+        other_u = velocities(other)
+        left, other_left = off(l, u), off(other, other_u)
         nearer = other_left < left
-        l, left = np.where(nearer, other, l), np.where(nearer, other_left, left)
+        l, u, left = (
+            np.where(nearer, x, y) for x, y in ((other, l), (other_u, u), (other_left, left))
+        )
         way = np.where(nearer | (way == DAMPED), FULL, way + 1.0)
         gained = left < NEARER * reached
         reached, waited = np.where(gained, left, reached), np.where(gained, 0.0, waited + sweeps)
-        return l, left, way, reached, waited
+        return l, u, left, way, reached, waited
 
     def goes_on(state: tuple[Any, ...]) -> Any:
-        l, left, _, _, waited = state
+        l, _, left, _, _, waited = state
         return (left > settled_at(l)) & (waited < PATIENCE)
 
-    start = 0.0 * b
-    first = off(start)
-    state = (start, first, 0.0 * b[0] + FULL, first, 0.0 * b[0])
+    start, none = 0.0 * b, 0.0 * b[0]
+    first = off(start, b)
+    state = (start, b, first, none + FULL, first, none)
     return while_loop(goes_on, one_round, state, max_steps=MOST_SWEEPS // sweeps)[0]
 
 
@@ -404,45 +417,50 @@ def roll_rows(G: Matrix, size: int, stop: int | None = None, first: int = 0) -> 
     return G[rows, columns]
 
 
-def sweep_contacts(rows: Array, b: Matrix, mu: Array, l: Vector) -> Vector:
-    """Return impulses after each contact in turn has taken the others' as given.
+def sweep_contacts(
+    rows: Array, mu: Any, pace: list[Vector], l: Vector, u: Vector
+) -> tuple[Vector, Vector]:
+    """Return impulses and velocities after each contact in turn has taken the others' as given.
 
-    First along its normal, then across it. The contact whose turn it is comes first, and then goes
-    to the end.
+    The contact whose turn it is comes first, and then goes to the end. `pace` is that of `paces`,
+    and `mu` is None of normals alone.
     """
-    size = b.shape[1]
+    count, size, _ = rows.shape
 
-    def one(l: Vector, item: tuple[Any, ...]) -> tuple[Any, Any]:
-        R, own, friction = item
-        n = np.maximum(l[0] - (R[0] @ l + own[0]), 0.0)
-        if size == 1:
-            return np.concatenate([l[1:], n[None]]), None
-        parts: list[Any] = [n]
-        for first, stop, most in resistances_of_one(friction):
-            l = np.concatenate([np.stack(parts), l[first:]])
-            across = R[first:stop] @ l + own[first:stop]
-            pace = pace_of(R[first:stop, first:stop])
-            parts += in_ball(l[first:stop] - across / pace, most * n)
-        return np.concatenate([l[size:], np.stack(parts)]), None
+    def one(state: tuple[Any, Any], item: tuple[Any, ...]) -> tuple[Any, Any]:
+        (l, u), (R, *own) = state, item
+        most, *own_pace = own or [None]
+        new = settle_contact(u[:size], R[:, :size], l[:size], most, own_pace)
+        u = u + (new - l[:size]) @ R
+        return tuple(np.concatenate([x[size:], y]) for x, y in ((l, new), (u, u[:size]))), None
 
-    if b.shape[0] > WRITTEN_OUT:
-        return scan(one, l, (rows, b, mu))[0]
-    for i in range(b.shape[0]):
-        l, _ = one(l, (rows[i], b[i], mu[i]))
-    return l
+    items = (rows, *(() if mu is None else (mu, *pace)))
+    if count > WRITTEN_OUT:
+        return scan(one, (l, u), items)[0]
+    for i in range(count):
+        (l, u), _ = one((l, u), tuple(x[i] for x in items))
+    return l, u
+
+
+def settle_contact(u: Vector, own: Matrix, l: Vector, mu: Any, pace: Sequence[Any]) -> Vector:
+    """Return the impulse of a contact with velocity u, the others' as they are.
+
+    First along its normal, then across it. `own` is its block of G; without `mu` it is a normal.
+    """
+    parts: list[Any] = [np.maximum(l[0] - u[0], 0.0)]
+    if mu is None:
+        return np.stack(parts)
+    for (first, stop, most), r in zip(resistances_of_one(mu), pace, strict=True):
+        moved = np.stack(parts) - l[:first]
+        across = u[first:stop] + own[first:stop, :first] @ moved
+        parts += in_ball(l[first:stop] - r * across, most * parts[0])
+    return np.stack(parts)
 
 
 def resistances_of_one(mu: Array) -> list[tuple[int, int, Any]]:
     """Return `resistances` of one contact, () or (2,) or (3,)."""
     columns = [mu] if np.ndim(mu) == 0 else [mu[k] for k in range(mu.shape[0])]
     return [(*where, each) for where, each in zip(GROUPS, columns)]
-
-
-def pace_of(R: Matrix) -> Any:
-    """Return `slowest` of the mobility (2, 2) or (1, 1) of what resists."""
-    if R.shape[0] == 1:
-        return np.maximum(R[0, 0], LEAST)
-    return slowest(R[0, 0], R[1, 1], R[0, 1])
 
 
 def in_ball(z: Vector, radius: Scalar) -> tuple[Any, ...]:
@@ -452,19 +470,21 @@ def in_ball(z: Vector, radius: Scalar) -> tuple[Any, ...]:
     return in_disk(z[0], z[1], radius)
 
 
-def sweep_rows(rows: Array, b: Vector, own: Rows, l: Vector) -> Vector:
-    """Return impulses after each row in turn has taken the others' as given, in a round."""
+def sweep_rows(rows: Array, own: Rows, l: Vector, u: Vector) -> tuple[Vector, Vector]:
+    """Return what `sweep_contacts` does, of rows."""
 
-    def one(l: Vector, item: tuple[Any, ...]) -> tuple[Any, Any]:
-        row, free, *limits = item
-        z = row[0] @ l + free - l[0]
-        return np.concatenate([l[1:], (row_velocity(z, Rows(*limits)) - z)[None]]), None
+    def one(state: tuple[Any, Any], item: tuple[Any, ...]) -> tuple[Any, Any]:
+        (l, u), (row, *limits) = state, item
+        z = u[0] - l[0]
+        new = row_velocity(z, Rows(*limits)) - z
+        u = u + (new - l[0]) * row[0]
+        return tuple(np.concatenate([x[1:], y[None]]) for x, y in ((l, new), (u, u[0]))), None
 
-    if b.shape[0] > WRITTEN_OUT:
-        return scan(one, l, (rows, b, *own))[0]
-    for i in range(b.shape[0]):
-        l, _ = one(l, (rows[i], b[i], *(x[i] for x in own)))
-    return l
+    if rows.shape[0] > WRITTEN_OUT:
+        return scan(one, (l, u), (rows, *own))[0]
+    for i in range(rows.shape[0]):
+        (l, u), _ = one((l, u), (rows[i], *(x[i] for x in own)))
+    return l, u
 
 
 def row_velocity(z: Scalar, own: Rows) -> Any:
@@ -497,11 +517,11 @@ def row_tangent(du: Vector, l: Vector, u: Vector, own: Rows, change: Rows) -> Ve
     return np.where(moves, np.sign(z) * change.friction, du - bound)
 
 
-def slowest(p: Scalar, q: Scalar, r: Scalar) -> Any:
-    """Return the larger eigenvalue of [[p, r], [r, q]]: its inverse is the pace that settles."""
+def pace_of(p: Scalar, q: Scalar, r: Scalar) -> Any:
+    """Return the inverse of the larger eigenvalue of [[p, r], [r, q]]: the pace that settles."""
     # Solutions do not depend on it, and a root of zero has no derivative.
     half, apart, r = (stop_gradient(x) for x in (0.5 * (p + q), 0.5 * (p - q), r))
-    return np.maximum(half + np.sqrt(apart * apart + r * r), LEAST)
+    return 1.0 / np.maximum(half + np.sqrt(apart * apart + r * r), LEAST)
 
 
 def in_disk(x: Scalar, y: Scalar, radius: Scalar) -> tuple[Any, Any]:
@@ -511,41 +531,35 @@ def in_disk(x: Scalar, y: Scalar, radius: Scalar) -> tuple[Any, Any]:
     return shrink * x, shrink * y
 
 
-def violation(G: Matrix, b: Vector, mu: Array, l: Vector) -> Scalar:
-    """Return by how much impulses are off Coulomb's law."""
-    return np.max(np.abs(cones_off(G, b, mu, l)))
-
-
-def cones_off(G: Matrix, b: Vector, mu: Array, l: Vector) -> Matrix:
+def cones_off(u: Vector, l: Vector, mu: Array, pace: list[Vector]) -> Matrix:
     """Return by how much impulses of contacts (m, 3) are off Coulomb's law."""
     m, each = sizes_of(mu)
     m3 = each * m
-    u = times(G, l) + b
-    if m3 < b.shape[0]:
+    if m3 < u.shape[0]:
         u, l = u[:m3], l[:m3]
-    return off_law(u.reshape(-1, each), l.reshape(-1, each), mu, paces(G, mu))
+    return off_law(u.reshape(-1, each), l.reshape(-1, each), mu, pace)
 
 
-def off_law(u: Matrix, L: Matrix, mu: Array, own_paces: list[Vector]) -> Matrix:
+def off_law(u: Matrix, L: Matrix, mu: Array, pace: list[Vector]) -> Matrix:
     """Return by how much impulses L (m, 3) of contacts with velocities u (m, 3) are off."""
     push = np.maximum(L[:, 0] - u[:, 0], 0.0)
     columns = [push]
-    for (first, stop, most), pace in zip(resistances(mu), own_paces):
-        z = L[:, first:stop] - u[:, first:stop] / pace[:, None]
+    for (first, stop, most), r in zip(resistances(mu), pace, strict=True):
+        z = L[:, first:stop] - r[:, None] * u[:, first:stop]
         columns += in_ball(z.T, most * push)
     return L - np.stack(columns, axis=1)
 
 
 def paces(G: Matrix, mu: Array) -> list[Vector]:
-    """Return `slowest` (m,) of what resists of each contact."""
+    """Return `pace_of` (m,) of what resists of each contact, for each way in which it does."""
     m, each = sizes_of(mu)
     G = G[: each * m, : each * m] if each * m < G.shape[0] else G
     size, beside = np.diag(G), np.diag(G, 1)
-    all_paces = [slowest(size[1::each], size[2::each], beside[1::each])]
+    all_paces = [pace_of(size[1::each], size[2::each], beside[1::each])]
     if each > 3:
-        all_paces.append(np.maximum(size[3::each], LEAST))
+        all_paces.append(1.0 / np.maximum(size[3::each], LEAST))
     if each > 4:
-        all_paces.append(slowest(size[4::each], size[5::each], beside[4::each]))
+        all_paces.append(pace_of(size[4::each], size[5::each], beside[4::each]))
     return all_paces
 
 
@@ -563,16 +577,15 @@ class Linearised(NamedTuple):
     along: Any
 
 
-def linearise(G: Matrix, b: Vector, mu: Array, l: Vector) -> Linearised:
-    """Return F and its slope at impulses; arrays with a row per contact."""
-    n, (m, each) = b.shape[0], sizes_of(mu)
-    m3 = each * m
-    u, eye = times(G, l) + b, np.eye(n)
+def linearise(G: Matrix, u: Vector, mu: Array, l: Vector, pace: list[Vector]) -> Linearised:
+    """Return F and its slope at impulses with velocities u; arrays with a row per contact."""
+    n, (m, each) = u.shape[0], sizes_of(mu)
+    m3, eye = each * m, np.eye(n)
     if m3 < n:  # rows of joints follow the contacts
         u, l, eye = u[:m3], l[:m3], eye[:m3]
     rows = G[:m3] if m3 < n else G
     blocks = (rows.reshape(-1, each, n), eye.reshape(-1, each, n), l.reshape(-1, each))
-    rest: tuple[Any, ...] = (u.reshape(-1, each), mu, paces(G, mu), normal_rates(G, mu))
+    rest: tuple[Any, ...] = (u.reshape(-1, each), mu, pace, normal_rates(G, mu))
     return Linearised(*vmap(contact_slope)(*blocks, *rest))
 
 
@@ -583,7 +596,7 @@ def normal_rates(G: Matrix, mu: Array) -> Matrix:
 
 
 def contact_slope(
-    rows: Matrix, eye: Matrix, l: Vector, u: Vector, mu: Array, paces: list[Scalar], own: Vector
+    rows: Matrix, eye: Matrix, l: Vector, u: Vector, mu: Array, pace: list[Scalar], own: Vector
 ) -> tuple[Any, ...]:
     """Return what `Linearised` has of one contact, whose rows of G and of ones are (3, n).
 
@@ -593,26 +606,27 @@ def contact_slope(
     shut = push - u[0] > 0.0
     A, F = [rows[:1]], [u[:1]]
     parts: list[tuple[Any, Any, Any]] = []
-    for (first, stop, most), pace in zip(resistances_of_one(mu), paces):
+    for (first, stop, most), r in zip(resistances_of_one(mu), pace, strict=True):
         part = slice(first, stop)
-        z = l[part] - u[part] / pace
+        z = l[part] - r * u[part]
         length = np.sqrt(np.maximum(np.sum(z * z), 1e-300))
         slides = length > most * push
-        w = z / length
+        inverse = 1.0 / length
+        w = inverse * z
         if first == 1:  # where sliding presses it on by more than it is pushed away, it jams
             slides = slides & (own[0] + most * np.sum(own[1:] * w) > 0.0)
-        bend = most * push / length * (np.eye(stop - first) - w[:, None] * w[None, :])
-        sliding = eye[part] - most * w[:, None] * eye[:1] - bend @ (eye[part] - rows[part] / pace)
+        bend = most * push * inverse * (np.eye(stop - first) - w[:, None] * w[None, :])
+        sliding = eye[part] - most * w[:, None] * eye[:1] - bend @ (eye[part] - r * rows[part])
         A.append(np.where(slides, sliding, rows[part]))
         F.append(np.where(slides, l[part] - most * push * w, u[part]))
-        parts.append((slides, bend / pace, push * w))
+        parts.append((slides, r * bend, push * w))
     slope, off = np.where(shut, np.concatenate(A), eye), np.where(shut, np.concatenate(F), l)
     return slope, off, shut, *([*part] for part in zip(*parts))
 
 
-def newton_step(G: Matrix, b: Vector, mu: Array, l: Vector, way: Scalar) -> Any:
+def newton_step(G: Matrix, u: Vector, mu: Array, l: Vector, way: Scalar, pace: list[Vector]) -> Any:
     """Return impulses after a step of Newton's method; pulls are cut off."""
-    at, sizes = linearise(G, b, mu, l), sizes_of(mu)
+    at, sizes = linearise(G, u, mu, l, pace), sizes_of(mu)
     change = solve_by_blocks(at.A.reshape(G.shape), -at.F.ravel(), damping_of(way), sizes)
     L = (l + part_of(way, ends_of_contacts(l, change, mu)) * change).reshape(sizes)
     return np.where(L[:, :1] > 0.0, L, 0.0).ravel()
@@ -623,7 +637,7 @@ def cone_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[V
     """Return dl of dG, db, dmu."""
     (G, b, mu), (dG, db, dmu) = primals, tangents
     l = unit_cone_impulses(G, b, mu)
-    at = linearise(G, b, mu, l)
+    at = linearise(G, times(G, l) + b, mu, l, paces(G, mu))
     dF = contact_tangent(at, times(dG, l) + db, dmu)
     return l, solve_damped(at.A.reshape(G.shape), -dF)
 
@@ -658,11 +672,11 @@ def mixed_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[
     l, own = unit_mixed_impulses(G, b, mu, *limits), Rows(*limits)
     m, each = sizes_of(mu)
     m3 = each * m
-    at = linearise(G, b, mu, l)
-    u, du = (times(G, l) + b)[m3:], times(dG, l) + db
+    u, du = times(G, l) + b, times(dG, l) + db
+    at = linearise(G, u, mu, l, paces(G, mu))
     dF = [contact_tangent(at, du[:m3], dmu)]
-    dF.append(row_tangent(du[m3:], l[m3:], u, own, Rows(*changes)))
-    A = [at.A.reshape(m3, -1), held_rows(G, row_slopes(u, l[m3:], own)[0], m3)]
+    dF.append(row_tangent(du[m3:], l[m3:], u[m3:], own, Rows(*changes)))
+    A = [at.A.reshape(m3, -1), held_rows(G, row_slopes(u[m3:], l[m3:], own)[0], m3)]
     return l, solve_damped(np.concatenate(A), -np.concatenate(dF))
 
 
@@ -737,7 +751,12 @@ def eliminate_in_loop(W: Matrix, first: int, count: int, each: int) -> Matrix:
 
 def invert_block(B: Matrix) -> Matrix:
     """Return the inverse of the block of a contact (3, 3), (4, 4), (6, 6), or of a row (1, 1)."""
-    return 1.0 / B if B.shape[0] == 1 else np.linalg.inv(B)
+    if B.shape[0] == 1:
+        return 1.0 / B
+    if B.shape[0] > 3:
+        return np.linalg.inv(B)
+    columns = np.stack([cross(B[1], B[2]), cross(B[2], B[0]), cross(B[0], B[1])], axis=1)
+    return columns / (B[0] @ columns[:, 0])
 
 
 #: Numbers take the way that recordings take: the loops are native code.

@@ -19,7 +19,7 @@ lemma of Sherman, Morrison and Woodbury).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -167,12 +167,18 @@ def own_blocks(Y: Array, each: int) -> Array:
 
 
 def sweep(
-    meetings: Meetings, Y: Array, own: Array, near: Array, b: Array, mu: Any, l: Vector
+    meetings: Meetings,
+    Y: Array,
+    own: Array,
+    near: Array,
+    b: Array,
+    friction: Sequence[Array],
+    l: Vector,
 ) -> Vector:
     """Return impulses after each contact in turn has taken the others' as given.
 
-    `own` (p, c, each, each) are the blocks of contacts, b (p, c, each), `mu` (p, c) or (p, c, k),
-    None for normals alone.
+    `own` (p, c, each, each) are the blocks of contacts, b (p, c, each). `friction` is the
+    coefficient, (p, c) or (p, c, k), and `paces` (p, c); it is empty for normals alone.
     """
     numbers = np.arange(meetings.n)[:, None]
     count, each = b.shape[1:]
@@ -186,8 +192,8 @@ def sweep(
             after = []
             for k in range(count):
                 rows = Y[each * k : each * (k + 1)]
-                most = friction[0][k] if friction else None
-                new = settle_contact(rows @ at + free[k], own[k], l[k], most)
+                most, *pace = [x[k] for x in friction] or [None]
+                new = impulses.settle_contact(rows @ at + free[k], own[k], l[k], most, pace)
                 at = at + (new - l[k]) @ rows
                 after.append(new)
             change = at - start
@@ -197,23 +203,9 @@ def sweep(
         is_near, *rest = item
         return cond(is_near > 0.5, settle, lambda z, rest: (z, 0.0 * rest[3]), z, tuple(rest))
 
-    items = [near, Y, own, b, l.reshape(b.shape), meetings.a, meetings.b]
-    items += [] if mu is None else [mu]
+    items = [near, Y, own, b, l.reshape(b.shape), meetings.a, meetings.b, *friction]
     unrolled = compile(one, loops_from=UNROLLED)
     return scan(unrolled, changes(meetings, Y, l), tuple(items))[1].ravel()
-
-
-def settle_contact(u: Vector, own: Matrix, l: Vector, mu: Any) -> Vector:
-    """Return the impulse of a contact with velocity u, the others' as they are."""
-    parts: list[Any] = [np.maximum(l[0] - u[0], 0.0)]
-    if mu is None:
-        return np.stack(parts)
-    for first, stop, most in impulses.resistances_of_one(mu):
-        moved = np.stack(parts) - l[:first]
-        across = u[first:stop] + own[first:stop, :first] @ moved
-        pace = impulses.pace_of(own[first:stop, first:stop])
-        parts += impulses.in_ball(l[first:stop] - across / pace, most * parts[0])
-    return np.stack(parts)
 
 
 class Slope(NamedTuple):
@@ -240,11 +232,11 @@ def slope_at(u: Matrix, l: Matrix, mu: Array, own: Array) -> Slope:
 def paces(own: Array) -> list[Vector]:
     """Return `impulses.paces` of the blocks (m, each, each) of contacts."""
     each = own.shape[-1]
-    found = [impulses.slowest(own[:, 1, 1], own[:, 2, 2], own[:, 1, 2])]
+    found = [impulses.pace_of(own[:, 1, 1], own[:, 2, 2], own[:, 1, 2])]
     if each > 3:
-        found.append(np.maximum(own[:, 3, 3], impulses.LEAST))
+        found.append(1.0 / np.maximum(own[:, 3, 3], impulses.LEAST))
     if each > 4:
-        found.append(impulses.slowest(own[:, 4, 4], own[:, 5, 5], own[:, 4, 5]))
+        found.append(impulses.pace_of(own[:, 4, 4], own[:, 5, 5], own[:, 4, 5]))
     return found
 
 
@@ -305,9 +297,9 @@ def newton_matrix(meetings: Meetings, Y: Array, near: Array, K: Array) -> Matrix
 def where_needed(newton: impulses.Step, off: impulses.Step) -> impulses.Step:
     """Return the step of Newton's method where sweeps are not there yet: elimination takes long."""
 
-    def step(l: Vector, way: Scalar) -> Any:
-        settled = off(l) <= impulses.settled_at(l)
-        return cond(settled, lambda l, _: l, newton, l, way)
+    def step(l: Vector, u: Vector, way: Scalar) -> Any:
+        settled = off(l, u) <= impulses.settled_at(l)
+        return cond(settled, lambda l, u, way: l, newton, l, u, way)
 
     return step
 
@@ -321,27 +313,29 @@ def kernels(meetings: Meetings) -> tuple[Any, Any]:
         m, each = impulses.sizes_of(mu)
         p, own = Y.shape[0], own_blocks(Y, each)
         by_meeting = own.reshape(p, -1, each, each), near, b.reshape(p, -1, each)
-        friction = mu.reshape(p, m // p, *mu.shape[1:])
+        pace = paces(own)
+        friction = mu.reshape(p, m // p, *mu.shape[1:]), *(r.reshape(p, m // p) for r in pace)
 
-        def at(l: Vector) -> tuple[Matrix, Matrix]:
-            u = rates(meetings, Y, changes(meetings, Y, l)) + b
-            return u.reshape(-1, each), l.reshape(-1, each)
+        def velocities(l: Vector) -> Vector:
+            return rates(meetings, Y, changes(meetings, Y, l)) + b
 
-        def newton(l: Vector, way: Scalar) -> Vector:
-            slope, damping = slope_at(*at(l), mu, own), impulses.damping_of(way)
+        def newton(l: Vector, u: Vector, way: Scalar) -> Vector:
+            slope = slope_at(u.reshape(-1, each), l.reshape(-1, each), mu, own)
+            damping = impulses.damping_of(way)
             off = -slope.law.F.ravel()
             change = solve_many(meetings, Y, near, slope.P, slope.Q, off, damping)
             part = impulses.part_of(way, impulses.ends_of_contacts(l, change, mu))
             L = (l + part * change).reshape(-1, each)
             return np.where(L[:, :1] > 0.0, L, 0.0).ravel()
 
-        def off(l: Vector) -> Scalar:
-            return np.max(np.abs(impulses.off_law(*at(l), mu, paces(own))))
+        def off(l: Vector, u: Vector) -> Scalar:
+            return np.max(np.abs(impulses.cones_off(u, l, mu, pace)))
 
-        def one_sweep(l: Vector) -> Vector:
-            return sweep(meetings, Y, *by_meeting, friction, l)
+        def one_sweep(l: Vector, u: Vector) -> tuple[Vector, Vector]:
+            return sweep(meetings, Y, *by_meeting, friction, l), u
 
-        return impulses.solve_cones(one_sweep, where_needed(newton, off), off, b, m)
+        step = where_needed(newton, off)
+        return impulses.solve_cones(velocities, one_sweep, step, off, b, m)
 
     @cone.defjvp
     def cone_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -360,8 +354,10 @@ def kernels(meetings: Meetings) -> tuple[Any, Any]:
         own = own_blocks(Y, 1)
         by_meeting = own.reshape(p, -1, 1, 1), near, b.reshape(p, -1, 1)
 
-        def newton(l: Vector, way: Scalar) -> Vector:
-            u = rates(meetings, Y, changes(meetings, Y, l)) + b
+        def velocities(l: Vector) -> Vector:
+            return rates(meetings, Y, changes(meetings, Y, l)) + b
+
+        def newton(l: Vector, u: Vector, way: Scalar) -> Vector:
             shut = l - u > 0.0
             off = np.where(shut, -u, -l)
             damping = impulses.damping_of(way)
@@ -369,14 +365,14 @@ def kernels(meetings: Meetings) -> tuple[Any, Any]:
             part = impulses.part_of(way, impulses.ends_of_pushes(l, change))
             return np.maximum(l + part * change, 0.0)
 
-        def off(l: Vector) -> Scalar:
-            u = rates(meetings, Y, changes(meetings, Y, l)) + b
+        def off(l: Vector, u: Vector) -> Scalar:
             return np.max(np.abs(l - np.maximum(l - u, 0.0)))
 
-        def one_sweep(l: Vector) -> Vector:
-            return sweep(meetings, Y, *by_meeting, None, l)
+        def one_sweep(l: Vector, u: Vector) -> tuple[Vector, Vector]:
+            return sweep(meetings, Y, *by_meeting, (), l), u
 
-        return impulses.solve_cones(one_sweep, where_needed(newton, off), off, b, b.shape[0])
+        step = where_needed(newton, off)
+        return impulses.solve_cones(velocities, one_sweep, step, off, b, b.shape[0])
 
     @normal.defjvp
     def normal_tangent(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
