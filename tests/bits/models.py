@@ -210,7 +210,7 @@ URDF = """
 
 
 def robots() -> Iterator[Result]:
-    """A robot of a file, fixed and floating: dynamics, kinematics and derivatives."""
+    """A robot of a file, fixed and floating: dynamics, kinematics, derivatives; contact."""
     for base in ("fixed", "floating"):
         with TemporaryDirectory() as folder:
             file = Path(folder) / "arm.urdf"
@@ -228,3 +228,27 @@ def robots() -> Iterator[Result]:
         slopes = arc.jac(lambda q, v, a, m=model: mb.aba(m, q, v, a), argnums=(0, 1, 2))
         yield of_function(f"dynamics, {base} base", dynamics, q, v, a)
         yield of_function(f"derivatives, {base} base", slopes, q[:20], v[:20], a[:20])
+    q = mb.integrate(model, mb.neutral(model), 0.5 * seeded(12, COUNT, model.nv))
+    places = [mb.sphere(frame, 0.3) for frame in ("hand", "lower")]
+
+    def touch(q: Any, v: Any, model: Any = model) -> Any:
+        ground, x = mb.Ground(friction=0.6, torsional=0.02), mb.State(q, v)
+        x, contact = mb.contact_step(model, x, 2e-3, places, ground, full_output=True)
+        return x, contact.force, contact.torque
+
+    yield of_function("contact", touch, q, v)
+    b = mb.Builder()
+    for k in range(4):
+        b.add_body(f"b{k}", mass=1.0 + k, inertia=[0.01, 0.02, 0.02])
+        b.attach(f"b{k}", joint=f"b{k}", kind="free")
+    boxes, cubes = b.build(), [mb.box(f"b{k}", [0.2, 0.2, 0.2]) for k in range(4)]
+    pairs = mb.every_pair(cubes, friction=0.5)
+    q = mb.neutral(boxes) + np.tile([0, 0, 0.09, 0, 0, 0, 0], 4)
+    q[2::7] += 0.195 * np.arange(4)
+    q = mb.integrate(boxes, q, 0.02 * seeded(13, 12, boxes.nv))
+
+    def pile(q: Any, v: Any) -> Any:
+        x = mb.State(q, v)
+        return mb.contact_step(boxes, x, 2e-3, cubes, mb.Ground(friction=0.5), pairs=pairs)
+
+    yield of_function("many bodies in contact", pile, q, 0.1 * seeded(14, 12, boxes.nv))

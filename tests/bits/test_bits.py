@@ -20,6 +20,7 @@ KNOWN = json.loads(HASHES.read_text())
 CHOSEN = (
     *("ops/exp float64", "programs/switch_8", "spatial/rigid body", "environment/atmosphere"),
     *("f16/rates on a flat Earth", "f16/trim", "vehicles/multirotor", "robot/dynamics, fixed base"),
+    "robot/contact",
     *("solves/dopri5", "solves/bdf, eighty cells", "minima/ipm", "filters/extended"),
     *("solves/campaign", "draws/interpolation"),
 )
