@@ -86,7 +86,21 @@ def torques(n: Numbers, model: Any, q: Any, v: Any, a: Any) -> np.ndarray:
         if model.links[i].parent >= 0:
             above = motions[model.links[i].parent]
             above[3] = above[3] + X.T @ f
+    for link in model.links:
+        if link.kind.name in ("free", "planar"):
+            own = slice(link.v, link.v + link.kind.nv)
+            tau[own] = tau[own] + flying_armature(n, link, n.array(model.armature)[own], v[own])
     return tau + n.array(model.armature) * a
+
+
+def flying_armature(n: Numbers, link: Any, armature: Any, v: Any) -> Any:
+    """Return torques of a mass, by its armature, that flies straight on while its axes turn."""
+    flat = link.kind.name == "planar"
+    v = n.array([v[0], v[1], 0, 0, 0, v[2]]) if flat else v
+    a = n.array([armature[0], armature[1], 0]) if flat else armature[:3]
+    p = a * v[:3]
+    both = np.concatenate([skew(n, v[3:]) @ p, skew(n, v[:3]) @ p])
+    return both[[0, 1, 5]] if flat else both
 
 
 def accelerations(n: Numbers, model: Any, q: Any, v: Any, tau: Any) -> np.ndarray:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import archimedes as arc
 from archimedes import multibody as mb
 from archimedes.multibody.algorithms.regressor import inertial_parameters
 
@@ -228,3 +229,30 @@ def test_every_kind_is_tried():
     assert kinds >= {*EVERY_KIND} - {"universal", "mimic"}
     assert any(link.mimic for link in random_tree(1).links)
     assert sum(link.joint == "joint0" for k in range(20) for link in random_tree(k).links) > 20
+
+
+@pytest.mark.parametrize("kind", ["free", "planar"])
+def test_armature_along_axes_that_turn(kind):
+    """It flies straight on where it is the same along all axes, and never takes or gives energy."""
+    b = mb.Builder()
+    b.add_body("body", mass=2.0, inertia=[0.3, 0.3, 0.3])
+    b.attach("body", joint="joint", kind=kind, axis=[0.6, 0.0, 0.8])
+    model = b.build().replace(gravity=np.zeros(3))
+    rng = np.random.default_rng(0)
+    q, v = mb.random_configuration(model, rng), rng.normal(size=model.nv)
+    round_one = model.replace(armature=np.full(model.nv, 1.5))
+    zero = np.zeros(model.nv)
+    free_flight = mb.aba(model, q, v, zero)
+    np.testing.assert_allclose(mb.aba(round_one, q, v, zero), free_flight, atol=1e-13)
+    long_one = model.replace(armature=rng.uniform(0.5, 2.0, size=model.nv))
+    bias = mb.rnea(long_one, q, v, zero)
+    assert v @ bias == pytest.approx(0.0, abs=1e-13) and np.abs(bias).max() > 0.1
+    C = mb.coriolis_matrix(long_one, q, v)
+    np.testing.assert_allclose(C @ v, bias, atol=1e-13)
+    np.testing.assert_allclose(C + C.T, 0.0, atol=1e-13)
+    dq, dv, _ = mb.rnea_derivatives(long_one, q, v, zero)
+    slope = arc.jac(lambda v: mb.rnea(long_one, q, v, zero))(v)
+    np.testing.assert_allclose(dv, slope, atol=1e-12)
+    by_steps = [(mb.rnea(long_one, q, v + 1e-6 * e, zero) - bias) / 1e-6 for e in np.eye(len(v))]
+    np.testing.assert_allclose(dv, np.stack(by_steps, axis=1), atol=1e-5)
+    np.testing.assert_allclose(dq, 0.0, atol=1e-12)

@@ -133,7 +133,6 @@ def test_long_chains(tmp_path):
     ("joint", "after", "said"),
     [
         ('type="free" stiffness="3"', "", "joint 'j': its spring pulls along the screw"),
-        ('type="free" armature="3"', "", "joint 'j': armature resists the rates of v"),
         ('actuatorfrcrange="-2 2"', "", "joint 'j': actuatorfrcrange is an effort_limit, of what"),
         (
             "",

@@ -13,7 +13,7 @@ from .robot_files import ROUNDING, WITHIN, compare, forced_difference, mjcf_file
 
 #: Elements that the report names as ignored or approximated, and what they change.
 OTHER_ACCELERATIONS = {
-    "free with armature, springs", "polynomial springs", "damping and armature of actuators",
+    "polynomial springs", "damping and armature of actuators",
     "armature of a tendon",
 }  # fmt: skip
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archimedes.multibody.algorithms import links, mass_matrix
+from archimedes.multibody.algorithms.armature import armature_bias
 from archimedes.multibody.algorithms.custom_derivatives import call_with_derivatives
 from archimedes.multibody.algorithms.inverse_dynamics import AngularMotion, derivative_entries, rnea
 from archimedes.multibody.algorithms.links import (
@@ -110,9 +111,12 @@ def plain_aba(model: Model, q: Vector, v: Vector, tau: Vector, forces: Forces) -
     if any(link.mimic for link in model.links):
         rest = tau - rnea(model, q, v, np.zeros(model.nv), forces)
         return np.linalg.solve(crba(model, q), rest[..., None])[..., 0]
+    own = armature_bias(model, v)
     model, I, f_ext = reduce_tree(model, forces)
     coordinates, X, S = links_at(model, q)
-    speeds, torques = components(v, model.nv), components(tau, model.nv)
+    speeds, torques = components(v, model.nv), [*components(tau, model.nv)]
+    for k, torque in own.items():
+        torques[k] = torques[k] - torque
     order = range(len(model.links))
 
     # Pass 1, outward: velocities, and what they do to accelerations (c) and forces (pA).

@@ -43,6 +43,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from archimedes.multibody.algorithms.armature import (
+    add_armature_coriolis,
+    add_armature_slope,
+    armature_bias,
+)
 from archimedes.multibody.algorithms.custom_derivatives import call_with_derivatives
 from archimedes.multibody.algorithms.links import (
     Column,
@@ -136,6 +141,8 @@ def plain_rnea(model: Model, q: Vector, v: Vector, a: Vector, forces: Forces) ->
     links, f = link_forces(tree, q, v, a)
     torques, _ = torques_of(tree.model, links, f)
     rates = components(a, model.nv)
+    for k, torque in armature_bias(model, v).items():
+        torques[k] = torques[k] + torque
     total = join_numbers([t + model.armature[k] * rates[k] for k, t in enumerate(torques)])
     return broadcast_result(total, (*leading_axes(q, v, a, forces=forces), model.nv))
 
@@ -328,6 +335,7 @@ def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike) -> Matrix:
         if parent >= 0:
             I[parent] = I[parent] + I[i].to_parent(links.X[i])
             B[parent] = B[parent] + B[i].to_parent(links.X[i])
+    add_armature_coriolis(model, v, C)
     return fill_matrix(C, (*leading_axes(q, v), model.nv, model.nv))
 
 
@@ -493,8 +501,9 @@ def column_changes(
 def derivative_entries(
     model: Model, q: Vector, v: Vector, a: Vector, forces: Forces
 ) -> tuple[Entries, Entries, Entries]:
-    """Return the entries that are not zero, without armature."""
+    """Return the entries that are not zero; those in a without armature."""
     check_constant(model, "rnea_derivatives")
+    whole = model
     model, I, acting = reduce_tree(model, forces)
     links = link_motions(model, q, components(v, model.nv), components(a, model.nv))
     # Twice the matrix B, which is what all formulas have, is that of twice the inertia.
@@ -539,4 +548,5 @@ def derivative_entries(
             I[parent] = I[parent] + I[i].to_parent(X)
             B[parent] = B[parent] + B[i].to_parent(X)
             f[parent] = f[parent] + X.force_to_parent(f[i])
+    add_armature_slope(whole, v, dv)
     return dq, dv, da

@@ -892,9 +892,6 @@ class MjcfReader:
         if m.jnt_stiffness[j] and not self.is_off("SPRING"):
             pull = "pulls along the screw that leads back to rest, in MuJoCo along a line"
             self.approximate(f"{where}: its spring {pull}")
-        if np.any(m.dof_armature[m.jnt_dofadr[j]]):
-            rates = "the rates of v, whose linear part is in axes of the body, not of the world"
-            self.approximate(f"{where}: armature resists {rates}")
 
     def report_numbers(self) -> None:
         """Report which numbers of joints, tendons and actuators have no place in the model."""

@@ -85,6 +85,8 @@ class JointKind:
     closes, holds_point = True, False
     #: S changes with q: there are `bias` and `column_rates`.
     varies = False
+    #: Which of its velocities are along, and which about, x, y and z of the child (None: none).
+    turning: ClassVar[tuple[tuple[int | None, ...], tuple[int | None, ...]] | None] = None
 
     def pose(self, screw: Screw, q: Numbers) -> Pose:
         """Return the pose of the child in the parent."""
@@ -250,6 +252,7 @@ class Planar(JointKind):
     """Translation in the plane normal to the axis, and rotation about the axis."""
 
     nq = nv = 3
+    turning = ((0, 1, None), (None, None, 2))
     straight = False
     q_names, q_units = ("x", "y", "angle"), ("m", "m", "rad")
     v_names, v_units = ("vx", "vy", "w"), ("m/s", "m/s", "rad/s")
@@ -373,6 +376,7 @@ class Free(Spherical):
     """Any motion."""
 
     nq, nv = 7, 6
+    turning = ((0, 1, 2), (3, 4, 5))
     q_names = ("x", "y", "z", *Spherical.q_names)
     q_units = (*("m",) * 3, *Spherical.q_units)
     v_names = ("vx", "vy", "vz", *Spherical.v_names)
