@@ -205,7 +205,7 @@ def gates(v: SimpleNamespace, left: Any, right: Any) -> None:
     right.set(xlabel="time (s)", ylabel="speed (m/s)", title="gates are dashed")
 
 
-@picture("28_quadruped_learns_to_walk")
+@picture("25_quadruped_learns_to_walk")
 def learnt_walk(v: SimpleNamespace, left: Any, right: Any) -> None:
     """The paths from above, and what was wanted; joints of a leg in a second."""
     seconds = v.walking.HELD

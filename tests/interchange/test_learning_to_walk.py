@@ -1,4 +1,4 @@
-"""What example 28 learns with: its policy walks here, in MuJoCo and in C, and learning learns.
+"""What example 25 learns with: its policy walks here, in MuJoCo and in C, and learning learns.
 
 Advantages are compared with sums over the rest of an episode, normalization with NumPy's moments.
 """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.long
 def example():
     """The names of the example, which has not learnt or walked."""
     path = sys.path.copy()
-    yield runpy.run_path(str(EXAMPLES / "28_quadruped_learns_to_walk.py"))
+    yield runpy.run_path(str(EXAMPLES / "25_quadruped_learns_to_walk.py"))
     sys.path[:] = path
 
 

@@ -1,6 +1,6 @@
 """Quadrupeds trot for 10 s without falling, in our steps of contact and in MuJoCo.
 
-The controller is that of ``examples/25_quadruped_walks.py``. MuJoCo simulates the robot from the
+The controller is that of ``examples/22_quadruped_walks.py``. MuJoCo simulates the robot from the
 file that `save` writes.
 """
 
@@ -17,7 +17,7 @@ from tests.optional_packages import import_or_skip
 
 from .robots import path_of
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "25_quadruped_walks.py"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "22_quadruped_walks.py"
 
 pytestmark = pytest.mark.long
 

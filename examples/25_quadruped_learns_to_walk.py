@@ -5,7 +5,7 @@ CPU or on a GPU (`learning/walking.py`), and PyTorch improves what they do (`lea
 policy then walks a route, in steps of contact and in MuJoCo, which reads the robot from its file.
 Called without options it takes the stored policy, which 12 minutes on one core have made.
 
-    python examples/28_quadruped_learns_to_walk.py --robots 8192 --device cuda --seconds 120
+    python examples/25_quadruped_learns_to_walk.py --robots 8192 --device cuda --seconds 120
 """
 
 import argparse
