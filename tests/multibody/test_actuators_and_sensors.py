@@ -170,3 +170,20 @@ def test_refusals():
         mb.actuator_torque(arm(), [mb.Motor("upper")], np.zeros(2), np.zeros(2), np.zeros(2))
     with pytest.raises(ValueError, match="no joint 'elbow'"):
         mb.joint_wrench(arm(), *np.zeros((3, 2)), "elbow")
+
+
+def test_what_actuators_give_a_tendon_together_has_limits():
+    """Two motors of 3 N each on one tendon give it 4 N at most, and -1 N at least."""
+    b = mb.Builder()
+    b.add_body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    b.attach("bob", joint="hinge", axis=[0, 1, 0])
+    b.add_tendon("wire", {"hinge": 0.5}, effort_lower=-1.0, effort_upper=4.0)
+    model = b.build()
+    motors = [mb.Motor("wire"), mb.Motor("wire")]
+    given = [
+        mb.actuator_torque(model, motors, np.zeros(1), np.zeros(1), np.array(u))[0]
+        for u in ([1.0, 2.0], [3.0, 3.0], [-3.0, 0.0], [5.0, -4.0])
+    ]
+    assert given == pytest.approx([1.5, 2.0, -0.5, 0.5])
+    with pytest.raises(ValueError, match="tendon 'other'"):
+        b.add_tendon("other", {"hinge": 1.0}, effort_lower=2.0, effort_upper=1.0)

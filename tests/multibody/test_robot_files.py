@@ -21,7 +21,6 @@ OTHER_ACCELERATIONS = {
 #: Elements that are reported, and change what acts.
 OTHER_FORCES = OTHER_ACCELERATIONS | {
     "delay", "general actuators", "limits of what actuators give",
-    "limits of what actuators give a tendon",
 }  # fmt: skip
 
 

@@ -197,7 +197,7 @@ WITH_EVERYTHING = """
     <geom type="sphere" size=".2" mass="3"/><site name="eye"/></body>
 </worldbody>
 <tendon>
-  <fixed name="t" stiffness="30" damping=".7" springlength=".1 .2">
+  <fixed name="t" stiffness="30" damping=".7" springlength=".1 .2" actuatorfrcrange="-3 2">
     <joint joint="x" coef="2"/><joint joint="elbow" coef="-1"/></fixed>
 </tendon>
 <equality>

@@ -103,7 +103,6 @@ NUMBERS = {
     "dof_dampingpoly": "nonlinear damping (dof_dampingpoly) of joint",
     "jnt_stiffnesspoly": "nonlinear stiffness (jnt_stiffnesspoly) of joint",
     "tendon_armature": "armature of tendon",
-    "tendon_actfrclimited": "actuatorfrcrange of tendon",
     "tendon_dampingpoly": "nonlinear damping of tendon",
     "tendon_stiffnesspoly": "nonlinear stiffness of tendon",
     "actuator_damping": "damping of actuator",
@@ -527,9 +526,24 @@ class MjcfReader:
                 values["limit_frequency"], values["limit_damping"] = frequency, damping
                 values["limit_impedance"] = np.array(m.tendon_solimp_lim[k])
                 self.report.use("limit")
+            limited = getattr(m, "tendon_actfrclimited", ())  # younger than some of MuJoCo
+            if len(limited) and limited[k]:
+                values |= self.efforts_of(k, name)
             rest = np.array(m.tendon_lengthspring[k])
             self.builder.add_tendon(name, arms, path=path, rest=rest, **values)
             self.report.use("tendon")
+
+    def efforts_of(self, k: int, name: str) -> dict[str, float]:
+        """Return limits of what actuators give a tendon, which MuJoCo has before their gears."""
+        m, own = self.m, self.m.tendon_actfrcrange[k]
+        on = (m.actuator_trntype == TENDON) & (m.actuator_trnid[:, 0] == k)
+        gears = {float(m.actuator_gear[self.output_of(a)][0]) for a in map(int, np.flatnonzero(on))}
+        gear = max(gears, key=abs, default=1.0) or 1.0
+        if len(gears) > 1:
+            largest = f"the largest gear of its actuators, {gear:g}"
+            self.approximate(f"tendon {name!r}: actuatorfrcrange is that of {largest}")
+        low, high = sorted(gear * unbounded(float(x)) for x in own)
+        return {"effort_lower": low, "effort_upper": high}
 
     def tendon_path(self, k: int) -> list[str | Wrap | Pulley] | None:
         """Return the path of a tendon through space, or None if it has none."""
@@ -636,14 +650,12 @@ class MjcfReader:
         m, gear = self.m, np.array(self.m.actuator_gear[self.output_of(k)])
         on, (what, other) = int(m.actuator_trntype[k]), (int(i) for i in m.actuator_trnid[k])
         if on == TENDON:
-            arms = self.tendon_arms(what)
-            if arms is not None:
-                return {joint: gear[0] * arm for joint, arm in arms.items()}
-            return (
-                {self.tendons[what]: gear[0]}
-                if self.tendons[what] in self.builder.tendons
-                else None
-            )
+            arms, name = self.tendon_arms(what), self.tendons[what]
+            if name not in self.builder.tendons:
+                return None
+            if arms is None or "effort_lower" in self.builder.tendons[name].values:
+                return {name: gear[0]}
+            return {joint: gear[0] * arm for joint, arm in arms.items()}
         if on in (JOINT, IN_PARENT) and m.jnt_type[what] in SINGLE:
             return {self.joints[what]: gear[0]}
         values: dict[str, Any] = {"gear": gear}

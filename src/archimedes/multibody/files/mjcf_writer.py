@@ -57,7 +57,7 @@ from archimedes.multibody.files.xml_text import (
 )
 from archimedes.multibody.models.assembly import ROOT_JOINT, is_identity
 from archimedes.multibody.models.builder import WORLD, Builder
-from archimedes.multibody.models.builder_parts import Body, Joint, Report
+from archimedes.multibody.models.builder_parts import Body, Joint, Report, Tendon
 from archimedes.multibody.parts.actuators import (
     DELAYED_HOLDS,
     Delayed,
@@ -607,6 +607,7 @@ class MjcfWriter:
                 texts |= {"limited": "true", "range": text_of(bounded(limits))}
                 own = each.values.get("limit_impedance", IMPEDANCE)
                 texts |= softness_texts("limit", (f, z), own)
+            texts |= self.effort_texts(name, each)
             lost = [n for n in frames_of(each.path) - {w.frame for w in self.wraps()}
                     if n not in self.builder.frames]  # fmt: skip
             lost += [w.frame for w in self.wraps() if w.frame not in self.builder.frames]
@@ -624,6 +625,26 @@ class MjcfWriter:
             for joint, arm in each.arms.items():
                 element(one, "joint", joint=joint, coef=text_of(arm))
             self.report.use("tendon")
+
+    def effort_texts(self, name: str, tendon: Tendon) -> dict[str, str]:
+        """Return the limits of what actuators give a tendon: in MJCF before their gears."""
+        limits = np.array([tendon.values.get("effort_lower", -np.inf),
+                           tendon.values.get("effort_upper", np.inf)])  # fmt: skip
+        if not np.isfinite(limits).any():
+            return {}
+        inner = [*self.builder.actuators]
+        while any(isinstance(x, (Delayed, Lagged)) for x in inner):
+            inner = [x.actuator if isinstance(x, (Delayed, Lagged)) else x for x in inner]
+        drives = [as_drive(x) for x in inner]
+        gears = {float(d.arms[0]) for d in drives if d is not None and d.joints == (name,)} or {1.0}
+        if len(gears) > 1 or 0.0 in gears:
+            self.lose(f"tendon {name!r}: limits of effort of actuators with several gears")
+            return {}
+        (gear,) = gears
+        own = np.sort(limits / gear)
+        if not np.array_equal(np.sort(gear * own), limits):
+            self.alter(f"the limits of effort of tendon {name!r} are rounded")
+        return {"actuatorfrclimited": "true", "actuatorfrcrange": text_of(bounded(own))}
 
     def add_actuators(self) -> None:
         """Add the actuators."""
@@ -682,7 +703,8 @@ class MjcfWriter:
             return {"joint": drive.joints[0], "gear": text_of(arms[0])}
         for name, tendon in self.builder.tendons.items():
             own = np.array(list(tendon.arms.values()))
-            if tuple(tendon.arms) == tuple(drive.joints):
+            free = "effort_lower" not in tendon.values and "effort_upper" not in tendon.values
+            if free and tuple(tendon.arms) == tuple(drive.joints):
                 near = arms[0] / own[0]
                 for gear in (round(near, 12), near, np.nextafter(near, 0), np.nextafter(near, 1e9)):
                     if np.array_equal(gear * own, arms):

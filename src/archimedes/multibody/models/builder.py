@@ -233,9 +233,10 @@ class Builder:
         rest : float or (float, float), optional
             Length in m at which it does not pull, or two lengths between which it is slack.
         **values
-            Limits of the length, ``lower`` and ``upper``, dry ``friction``, and ``limit_frequency``
-            and ``limit_damping`` of the stops at these limits, as of joints; ``limit_impedance``
-            and ``friction_softness`` for `soft_dynamics`.
+            Limits of the length, ``lower`` and ``upper``, dry ``friction``, ``limit_frequency`` and
+            ``limit_damping`` of the stops at these limits, as of joints; ``effort_lower`` and
+            ``effort_upper``, between which the force of all actuators of the tendon stays, in N;
+            ``limit_impedance`` and ``friction_softness`` for `soft_dynamics`.
         """
         if name in self.tendons:
             raise ValueError(f"tendon {name!r} already exists; tendons need different names")
@@ -251,8 +252,9 @@ class Builder:
             ranges.check_numbers(value, f"tendon {name!r}: {key}")
         for key in {*values} & {"friction", "limit_frequency", "limit_damping"}:
             checks.check_not_negative(values[key], f"tendon {name!r}: {key}")
-        lower, upper = values.get("lower", -np.inf), values.get("upper", np.inf)
-        checks.check_limits(lower, upper, f"tendon {name!r}")
+        for low, high in (("lower", "upper"), ("effort_lower", "effort_upper")):
+            limits = values.get(low, USUAL[low]), values.get(high, USUAL[high])
+            checks.check_limits(*limits, f"tendon {name!r}")
         for joint, arm in arms.items():
             self._joint(joint)
             checks.check_finite(checks.as_array(arm, "arm"), f"tendon {name!r}: arm of {joint!r}")

@@ -174,6 +174,10 @@ class Tendons:
         Largest lengths in m. inf by default.
     friction : array (t,), optional
         Dry friction in N. Zero by default.
+    effort_lower : array (t,), optional
+        Least force in N that actuators give each tendon together. -inf by default.
+    effort_upper : array (t,), optional
+        Largest such force in N. inf by default.
     limit_frequency : array (t,), optional
         Frequencies in rad/s of the stops at these lengths, 50 by default.
     limit_damping : array (t,), optional
@@ -206,6 +210,8 @@ class Tendons:
     lower: Any = field(units="m", default=None)
     upper: Any = field(units="m", default=None)
     friction: Any = field(units="N", default=None)
+    effort_lower: Any = field(units="N", default=None)
+    effort_upper: Any = field(units="N", default=None)
     limit_frequency: Any = field(units="rad/s", default=None)
     limit_damping: Any = field(units="", default=None)
     limit_impedance: Any = field(default=None)
@@ -293,6 +299,7 @@ class Tendons:
 FRICTION_SOFTNESS = (50.0, 1.0, *IMPEDANCE)
 #: Numbers of tendons that are usually not given.
 USUAL: dict[str, Any] = {
-    "lower": -np.inf, "upper": np.inf, "friction": 0.0, "limit_frequency": 50.0,
+    "lower": -np.inf, "upper": np.inf, "effort_lower": -np.inf, "effort_upper": np.inf,
+    "friction": 0.0, "limit_frequency": 50.0,
     "limit_damping": 1.0, "limit_impedance": IMPEDANCE, "friction_softness": FRICTION_SOFTNESS,
 }  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 from archimedes.checks import as_array, check_last, check_type
 from archimedes.multibody.algorithms.configurations import coordinate_rates, neutral
 from archimedes.multibody.algorithms.forward_dynamics import aba
-from archimedes.multibody.algorithms.lengths import DRIVES, length_of
+from archimedes.multibody.algorithms.lengths import DRIVES, Length, length_of
 from archimedes.multibody.algorithms.limits import has_limits, limit_torque
 from archimedes.multibody.algorithms.links import Forces, check_coordinates, offsets_of
 from archimedes.multibody.parts.actuators import is_infinite
@@ -273,7 +273,7 @@ def actuator_torque(
 ) -> Vector:
     """Return the torques of actuators, for `u` of `dynamics`.
 
-    What they give a joint together is within its limit of effort.
+    What they give a joint or a tendon together is within its limits of effort.
 
     An actuator of your own is a struct with `joints`, a tuple of names of joints with one
     coordinate, tendons or transmissions, and ``torques(q, v,
@@ -311,15 +311,31 @@ def actuator_torque(
     q, v = check_coordinates(model, q, "q"), check_coordinates(model, v, "v")
     find_stateful(actuators)  # an error where they are no list
     u = check_row(u, len(actuators), COMMANDS)
-    total = 0.0 * v
+    total, bounds = 0.0 * v, efforts_of_tendons(model)
+    pulls: dict[str, tuple[Any, Length]] = {}
     for k, actuator in enumerate(actuators):
         lengths = [length_of(model, name, q) for name in actuator.joints]
         speeds = [length.speed(v) for length in lengths]
         forces = actuator.torques([x.value for x in lengths], speeds, u[..., k])
-        for length, force in zip(lengths, forces, strict=True):
-            total = total + force[..., None] * length.arms
+        for name, length, force in zip(actuator.joints, lengths, forces, strict=True):
+            if name in bounds:
+                pulls[name] = (pulls[name][0] + force if name in pulls else force), length
+            else:
+                total = total + force[..., None] * length.arms
+    for name, (pull, length) in pulls.items():
+        least, most = bounds[name]
+        total = total + np.minimum(np.maximum(pull, least), most)[..., None] * length.arms
     most = model.effort_limits
     return total if is_infinite(most) else np.minimum(np.maximum(total, -most), most)
+
+
+def efforts_of_tendons(model: Model) -> dict[str, tuple[Scalar, Scalar]]:
+    """Return, by name, the least and the largest force of actuators on tendons that have such."""
+    own = model.tendons
+    if own is None:
+        return {}
+    rows = zip(own.names, own.effort_lower, own.effort_upper, strict=True)
+    return {n: (low, high) for n, low, high in rows if not is_infinite(np.stack([low, high]))}
 
 
 def with_rotors(model: Model, actuators: Sequence[Any]) -> Model:
