@@ -71,6 +71,10 @@ MODELS = {
         '<body pos="0 0 1"><joint type="free" damping=".1" armature=".02"/>'
         '<geom type="ellipsoid" size=".1 .2 .3"/></body>'
     ),
+    "free with dry friction": body(
+        '<body pos="0 0 1"><joint type="free" frictionloss=".3" solreffriction=".05 .8"/>'
+        '<geom type="ellipsoid" size=".1 .2 .3" pos=".1 0 .2"/></body>'
+    ),
     "three joints in a body": body(
         '<body euler=".3 .2 .1"><joint type="slide" axis="1 0 0"/>'
         '<joint pos="0 0 .2" axis="0 1 0"/><joint pos=".1 0 0" axis="1 1 0"/>'

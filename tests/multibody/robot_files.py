@@ -36,6 +36,8 @@ __all__ = ["Row", "compare", "forced_difference", "motion_difference", "unforced
 STATES = 8
 #: Relative error of accelerations; it grows with the condition of the mass matrix beyond 1e6.
 WITHIN, CONDITION = 1e-9, 1e6
+#: Accelerations smaller than this, in SI units, are what rounding leaves of none.
+NO_ACCELERATION = 1e-6
 #: Times at which motions are compared, in s, and of how many steps of the file one of the reference
 #: is a part.
 TIMES, FINER = (0.25, 0.5, 0.75, 1.0), 16
@@ -95,7 +97,7 @@ def unforced_difference(model, m, states=STATES):
         M = np.zeros((m.nv, m.nv))
         mujoco.mj_fullM(m, d, M)
         size = np.abs(theirs).max() * max(1.0, np.linalg.cond(M) / CONDITION)
-        most = max(most, np.abs(ours[k] - theirs).max() / max(size, 1e-9))
+        most = max(most, np.abs(ours[k] - theirs).max() / max(size, NO_ACCELERATION))
     return most
 
 

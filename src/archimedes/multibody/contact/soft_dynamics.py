@@ -41,10 +41,10 @@ from archimedes.checks import (
     concrete,
 )
 from archimedes.function import jvp
-from archimedes.multibody.algorithms.configurations import integrate
+from archimedes.multibody.algorithms.configurations import integrate, own_links
 from archimedes.multibody.algorithms.forward_dynamics import aba
 from archimedes.multibody.algorithms.kinematics import frame_jacobian, world_pose
-from archimedes.multibody.algorithms.limits import HeldRows, held_rows
+from archimedes.multibody.algorithms.limits import HeldRows, held_rows, joint_inertias
 from archimedes.multibody.algorithms.links import Forces, SameModel, has_known_numbers
 from archimedes.multibody.algorithms.mass_matrix import inverse_mass_matrix
 from archimedes.multibody.contact.collision import Touch, link_of, moving_frames, touches
@@ -57,6 +57,7 @@ from archimedes.multibody.contact.contact_dynamics import (
 from archimedes.multibody.contact.contact_shapes import Contacts, Ground, Pair
 from archimedes.multibody.contact.soft_forces import Springs, soft_forces
 from archimedes.multibody.parts.closures import Closure, Softness
+from archimedes.multibody.parts.joints import Free
 from archimedes.multibody.parts.ranges import known_zero
 from archimedes.multibody.systems.constraints import (
     Holds,
@@ -68,7 +69,7 @@ from archimedes.multibody.systems.constraints import (
 from archimedes.multibody.systems.dynamics import State, check_is_state, commanded, rates_of
 from archimedes.portable_numpy import matmul
 from archimedes.spatial.attitudes.quaternions import dcm_to_quaternion
-from archimedes.spatial.components import skew
+from archimedes.spatial.components import cross, skew
 from archimedes.tree import replace
 from archimedes.typing import ArrayLike, Matrix, Scalar, Vector
 
@@ -169,13 +170,14 @@ def soft_dynamics(
         smooth = replace(smooth, tendons=sliding)
     a = aba(smooth, q, v, torques, forces, True)
     touching = bool(contacts or pairs)
-    if held is None and not closures and not touching:
+    flying = friction_of_free_joints(model, q, v, impedance)
+    if held is None and not flying and not closures and not touching:
         return rates_of(model, x, a, rates)
     factors = mass_factors(model, q)
     ties = tie(model, closures, q, v, factors) if closures else None
     if ties is not None:
         a = a + ties.react(ties.wanted - ties.J @ a)
-    parts = [] if held is None else soft_limits(held, v, impedance)
+    parts = flying if held is None else soft_limits(held, v, impedance) + flying
     cones = None
     if touching:
         points = touches(model, q, contacts, ground, pairs)
@@ -244,10 +246,7 @@ def soft_limits(held: HeldRows, v: Vector, impedance: ArrayLike | None) -> list[
     """Return the rows of limits, of each its nearer end, and those of friction."""
     solimp, creep = held.impedance, held.creep
     if impedance is not None:
-        one = as_array(impedance, "impedance")
-        check_shape(one, "impedance", (5,))
-        check_that(lambda d: (d[:2] > 0.0) & (d[:2] < 1.0), one, "impedance", "must be in (0, 1)")
-        solimp = 0.0 * solimp + one
+        solimp = 0.0 * solimp + check_impedance(impedance)
         creep = np.concatenate([creep[:, :2], solimp], axis=1)
     below = -held.low < held.high
     gap = np.where(below, -held.low, held.high)
@@ -262,11 +261,47 @@ def soft_limits(held: HeldRows, v: Vector, impedance: ArrayLike | None) -> list[
     rough = [k for k in range(len(side)) if friction is None or friction[k] != 0.0]
     if not rough:
         return [stops]
-    creep, zero = creep[rough], 0.0 * gap[rough]
+    return [stops, soft_friction(held.J[rough], speed[rough], creep[rough], held.friction[rough])]
+
+
+def soft_friction(J: Matrix, speed: Vector, creep: Matrix, most: Vector) -> SoftRows:
+    """Return rows of dry friction of at most so much, whose softness is `creep` (n, 7)."""
+    zero = 0.0 * speed
     dry = impedance_at(zero, creep[:, 2:])
-    drag = reference(creep[:, 0], creep[:, 1], creep[:, 2:], dry, speed[rough], zero)
-    most = held.friction[rough]
-    return [stops, SoftRows(held.J[rough], drag, dry / (1.0 - dry), -most, most)]
+    drag = reference(creep[:, 0], creep[:, 1], creep[:, 2:], dry, speed, zero)
+    return SoftRows(J, drag, dry / (1.0 - dry), -most, most)
+
+
+def check_impedance(impedance: ArrayLike) -> Vector:
+    """Return the impedance (5,) of all limits and friction that a user gives."""
+    one = as_array(impedance, "impedance")
+    check_shape(one, "impedance", (5,))
+    check_that(lambda d: (d[:2] > 0.0) & (d[:2] < 1.0), one, "impedance", "must be in (0, 1)")
+    return one
+
+
+def friction_of_free_joints(
+    model: Model, q: Vector, v: Vector, impedance: ArrayLike | None
+) -> list[SoftRows]:
+    """Return rows of dry friction of free joints: along axes of the world, about the child's."""
+    parts = []
+    for link in own_links(model):
+        own = link.v_slice
+        if not isinstance(link.kind, Free) or known_zero(model.friction[own]):
+            continue
+        R = world_pose(model, q, link.body).R
+        zero, one = np.zeros((3, 3)), np.eye(3)
+        axes = np.concatenate([np.concatenate([R, zero]), np.concatenate([zero, one])], axis=1)
+        turning = np.concatenate([R @ cross(v[own][3:], v[own][:3]), np.zeros(3)])
+        scale = np.sqrt(joint_inertias(model)[own])
+        J = (scale[:, None] * axes) @ np.eye(model.nv)[own]
+        creep = model.friction_softness[own]
+        if impedance is not None:
+            solimp = 0.0 * creep[:, 2:] + check_impedance(impedance)
+            creep = np.concatenate([creep[:, :2], solimp], axis=1)
+        rows = soft_friction(J, J @ v, creep, model.friction[own] / scale)
+        parts.append(rows._replace(wanted=rows.wanted - scale * turning))
+    return parts
 
 
 def reference(
