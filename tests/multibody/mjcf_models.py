@@ -166,7 +166,10 @@ MODELS = {
         '<actuator><dcmotor joint="j" motorconst="0.05" resistance="2" gear="10"/></actuator>'
     ),
     "damping and armature of actuators": arm(
-        '<actuator><motor joint="j" gear="3" damping=".05" armature=".01"/></actuator>'
+        '<tendon><fixed name="w"><joint joint="k" coef=".4"/></fixed></tendon>'
+        '<actuator><motor joint="j" gear="3" damping=".05" armature=".01"/>'
+        '<position joint="j" kp="2" gear="2" damping=".02"/>'
+        '<motor tendon="w" gear="3" damping=".3"/></actuator>'
     ),
     "delay": arm('<actuator><position joint="j" kp="20" nsample="4" delay=".01"/></actuator>'),
     "adhesion": arm('<actuator><adhesion body="lower" ctrlrange="0 1" gain="5"/></actuator>'),

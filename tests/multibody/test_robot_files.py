@@ -12,10 +12,7 @@ from .mujoco_peer import mujoco
 from .robot_files import ROUNDING, WITHIN, compare, forced_difference, mjcf_files, summarize
 
 #: Elements that the report names as ignored or approximated, and what they change.
-OTHER_ACCELERATIONS = {
-    "polynomial springs", "damping and armature of actuators",
-    "armature of a tendon",
-}  # fmt: skip
+OTHER_ACCELERATIONS = {"polynomial springs", "armature of a tendon"}
 
 
 #: Elements that are reported, and change what acts.

@@ -327,6 +327,9 @@ class MjcfReader:
             "stiffness": float(m.jnt_stiffness[j]),
             "rest": np.array(m.qpos_spring[q0 : q0 + kind.nq]),
         }
+        if m.jnt_type[j] in SINGLE:
+            for key in ("damping", "armature"):
+                values[key] = values[key] + self.reflected(key, (JOINT, IN_PARENT), j)
         creep = softness_row(m.dof_solref[v0], m.dof_solimp[v0])
         if np.any(creep != FRICTION_SOFTNESS):
             values["friction_softness"] = creep
@@ -355,6 +358,24 @@ class MjcfReader:
         if kind.nq == 1 and m.jnt_actfrclimited[j]:
             values["effort_limit"] = float(np.abs(m.jnt_actfrcrange[j]).max())
         return values
+
+    def reflected(self, key: str, on: tuple[int, ...], k: int) -> float:
+        """Return damping or armature of the actuators of a joint or tendon, behind their gears."""
+        m = self.m
+        each = getattr(m, f"actuator_{key}", np.zeros(m.nu))  # younger than some of MuJoCo
+        total = 0.0
+        for a in range(m.nu):
+            if m.actuator_trntype[a] in on and m.actuator_trnid[a, 0] == k:
+                total += float(m.actuator_gear[self.output_of(a)][0]) ** 2 * float(each[a])
+        return total
+
+    def takes_from(self, key: str, a: int) -> bool:
+        """Return whether what an actuator acts on has its damping or armature in the model."""
+        on = self.m.actuator_trntype[a]
+        if on == TENDON:
+            return key == "damping"
+        single = on in (JOINT, IN_PARENT)
+        return single and self.m.jnt_type[self.m.actuator_trnid[a, 0]] in SINGLE
 
     # ---- shapes, tendons, actuators ------------------------------------------------------
 
@@ -514,6 +535,8 @@ class MjcfReader:
                 key: 0.0 if self.is_off(SWITCHED[key]) else float(getattr(m, f"tendon_{key}")[k])
                 for key in ("stiffness", "damping")
             }
+            if not self.is_off(SWITCHED["damping"]):
+                values["damping"] += self.reflected("damping", (TENDON,), k)
             if not self.is_off("FRICTIONLOSS"):
                 values["friction"] = float(m.tendon_frictionloss[k])
                 own = m.tendon_solref_fri[k], m.tendon_solimp_fri[k]
@@ -912,6 +935,9 @@ class MjcfReader:
         for field, what in NUMBERS.items():
             names = named[field.partition("_")[0]]
             rows = getattr(self.m, field, np.zeros(len(names)))  # younger than some of MuJoCo
+            if field in ("actuator_damping", "actuator_armature"):
+                key = field.partition("_")[2]
+                rows = [0.0 if self.takes_from(key, a) else row for a, row in enumerate(rows)]
             lost = (name for name, row in zip(names, rows, strict=True) if np.any(row))
             for name in dict.fromkeys(lost):
                 self.ignore(f"{what} {name!r}")
