@@ -52,6 +52,7 @@ LEFT_OUT = {
         **dict.fromkeys(("BaseParameters", "DrivenState", "KinematicsResult", "State"), _DATA),
         **dict.fromkeys(("Shape", "Surface", "Mimic", "Closure", "Coupling", "Report"), _DATA),
         **dict.fromkeys(("Softness", "Pulley", "Wrap", "Keyframe", "Distance"), _DATA),
+        "ContactResult": _DATA,
         **dict.fromkeys(("Builder", "load", "read", "save", "user_joint"), _FILES),
         **dict.fromkeys(("ellipsoid", "hull", "height_field", "convex_parts"), _SHAPES),
         **dict.fromkeys(("base_parameters", "inertia_of_shapes", "whole_body_control"), _SOLVER),
