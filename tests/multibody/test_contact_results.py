@@ -191,6 +191,22 @@ def test_what_is_not_solved_says_so():
     assert not contact.success and np.isnan(contact.residual)
 
 
+def test_the_residual_of_stops_is_in_the_same_unit_with_and_without_contacts():
+    """Known by hand: a pendulum of 2 kg that runs into its stop at 3 rad/s, without its impulse."""
+    model = pendulum(lower=-1.0, upper=0.0)
+    speed = {}
+    for shapes in ([], [mb.sphere("bob", 0.1, [0.5, 0.0, 0.0])]):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(impulses, "row_impulses", lambda G, b, rows: 0.0 * b)
+            patch.setattr(impulses, "mixed_impulses", lambda G, b, mu, rows: 0.0 * b)
+            x, ground = mb.State(np.zeros(1), np.array([3.0])), mb.Ground(point=[0, 0, -9.0])
+            _, result = mb.contact_step(model, x, STEP, shapes, ground, full_output=True)
+        assert not result.success
+        speed[len(shapes)] = float(result.residual)
+    rate = 3.0 + STEP * 2.0 * G * 0.5 / 0.6  # inertia 0.1 + 2 * 0.25
+    assert list(speed.values()) == pytest.approx([rate * np.sqrt(0.6 / 2.0)] * 2, rel=1e-3)
+
+
 def test_derivatives_of_forces():
     """The force of a ball that is pressed down changes with the press, and not with its place."""
     model, shape, x = ball()

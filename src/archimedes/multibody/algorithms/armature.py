@@ -1,4 +1,4 @@
-"""Armature of joints whose linear velocity is in axes that turn with what they carry.
+"""The torques of armature in free and planar joints, whose velocities are in the child's axes.
 
 Legend: v and w are the linear and the angular velocity of a free or planar joint, both in the
 child's axes, a its armature along them, p = a v. Its kinetic energy, 1/2 a v^2, is that of a mass
@@ -27,7 +27,11 @@ __all__ = ["add_armature_coriolis", "add_armature_slope", "armature_bias"]
 
 
 class Turning(NamedTuple):
-    """A joint: numbers of its velocities along and about x, y, z (None: none), and values."""
+    """A joint whose axes turn with the child.
+
+    `along` and `about` are the indices of its velocities along and about the child's x, y and z
+    axes, or None where it has none. v, w and a are their values and the armature.
+    """
 
     along: Sequence[int | None]
     about: Sequence[int | None]
@@ -54,7 +58,7 @@ def turning_joints(model: Model, v: Vector) -> Iterator[Turning]:
 
 
 def armature_bias(model: Model, v: Vector) -> dict[int, Any]:
-    """Return the torques, by numbers of velocities, that armature needs without acceleration."""
+    """Return the torques that armature needs at zero acceleration, by the index of the velocity."""
     bias: dict[int, Any] = {}
     for joint in turning_joints(model, v):
         p = joint.p
@@ -88,7 +92,7 @@ def add_cross(
     columns: Sequence[int | None],
     terms: Sequence[tuple[Sequence[Any], Sequence[Any]]],
 ) -> None:
-    """Add the matrices ``[x] diag(a)`` of some x and a, where there are such rows and columns."""
+    """Add ``[x] diag(a)`` for each pair (x, a) to entries; None is a missing row or column."""
     for x, a in terms:
         for k in range(3):
             i, j = (k + 1) % 3, (k + 2) % 3

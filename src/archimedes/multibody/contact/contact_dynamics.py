@@ -225,7 +225,11 @@ def contact_step(
     if loops is not None:
         freely = mass.close(v, freely)
     if alone is not None:
-        return finish(*hold_rows(v + step * freely, mass, alone, step, recovery))
+        after, moved, acted = hold_rows(v + step * freely, mass, alone, step, recovery)
+        weight = np.sum(model.masses)  # rows have the unit of a root of energy, as `residual` says
+        return finish(
+            after, moved, acted._replace(scale=np.sqrt(np.where(weight > 0, weight, 1.0)))
+        )
     if not points:
         after = v + step * freely
         return finish(after, mass.return_to_loops(step * after, recovery))
@@ -279,7 +283,10 @@ def contact_step(
 
 
 class Acted(NamedTuple):
-    """What acted in a step: what was solved, impulses (n,) of contacts, and (nv,) of joints."""
+    """What acted in a step: the solved problems, and impulses of contacts (n,) and joints (nv,).
+
+    Dividing velocities of the problems by `scale` gives m/s.
+    """
 
     solved: list[impulses.Solved]
     impulse: Any = ()

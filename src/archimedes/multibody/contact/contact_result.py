@@ -27,9 +27,10 @@ class ContactResult(Readable):
     Parameters
     ----------
     success : bool
-        Whether Coulomb's law, limits and dry friction hold: the residual is below 1e-6 m/s.
+        Whether Coulomb's law, limits and dry friction hold: the residual is at most 1e-6 m/s.
     residual : float
-        By how much velocities of contacts and joints are off these laws, in m/s.
+        The largest violation of these laws as a velocity, in m/s. For limits and dry friction of
+        joints it is the speed at which the whole robot would have the same kinetic energy.
     force : array (m, 3)
         Mean force of the step on the first shape, in N, in axes of the world.
     moment : array (m, 3)
@@ -81,10 +82,11 @@ def contact_result(
     step: float,
     scale: Scalar = 1.0,
 ) -> ContactResult:
-    """Return what happened at contacts with these gaps (m,), normals and points (m, 3).
+    """Return forces, moments and the residual of a step from its impulses.
 
-    `axes` (m, 3, 3) are normals and tangents as rows, `impulse` (n,) what acted along them in the
-    step, and `scale` what velocities of `solved` are multiplied by.
+    `places` has the gaps (m,), normals and points (m, 3) of the contacts, and `axes` (m, 3, 3)
+    their normals and tangents as rows. `impulse` (n,) is the impulse along these axes. Dividing
+    velocities of the problems in `solved` by `scale` gives m/s.
     """
     off = [0.0 * torque[0], *(one.speed_off() for one in solved)]
     residual = np.max(np.stack(off)) / scale

@@ -259,7 +259,7 @@ class MjcfReader:
         self.report.approximated.append(f"{self.builder.name}: {what}")
 
     def exact(self, near: np.ndarray, user: np.ndarray, tolerance: float = AGREES) -> np.ndarray:
-        """Return numbers as `multibody.save` has written them, if they are the compiler's."""
+        """Return the numbers that `multibody.save` wrote if the compiled ones agree with them."""
         if not self.marked or len(user) < near.size:
             return near
         own = np.array(user[: near.size]).reshape(near.shape)

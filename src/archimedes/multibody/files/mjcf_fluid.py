@@ -81,7 +81,7 @@ def fluid_parts(builder: Builder) -> FluidParts:
 
 
 def carrier(builder: Builder, above: dict[str, Joint], name: str | None) -> tuple[Any, Pose]:
-    """Return the body that a frame or a welded body moves with, and its pose in that."""
+    """Return the body to which a frame or another body is welded, and its pose in that body."""
     at = IDENTITY
     while name is not None:
         if name in builder.frames:
@@ -116,14 +116,14 @@ def box_sides(moments: Vec3, mass: Any) -> Array:
 
 
 def has_added_mass_of_mujoco(shape: FluidEllipsoid) -> bool:
-    """Return whether added mass and inertia are what MuJoCo makes of the semi-axes."""
+    """Return whether added mass and inertia equal those that MuJoCo computes from the semi-axes."""
     own = shape.added_mass, shape.added_inertia
     pairs = zip(own, added_mass(np.asarray(shape.semi_axes, dtype=float)), strict=True)
     return all(np.abs(x - y).max() <= SAME * max(np.abs(y).max(), MJMINVAL) for x, y in pairs)
 
 
 def added_mass(semi_axes: Vec3) -> tuple[Vec3, Vec3]:
-    """Return the volumes and moments of fluid that move with an ellipsoid, as in MuJoCo."""
+    """Return the virtual volumes and moments of the fluid around an ellipsoid, as MuJoCo does."""
     points, half = np.array(POINTS), np.array(WEIGHTS)
     x = 0.5 + 0.5 * np.concatenate([-points, points[:-1]])
     w = 0.5 * np.concatenate([half, half[:-1]])

@@ -480,7 +480,7 @@ class MjcfWriter:
         self.report.use("geom")
 
     def add_ellipsoids(self, body: str, one: ElementTree.Element) -> None:
-        """Add the ellipsoids of a body in the fluid, which touch nothing, as geoms."""
+        """Add the fluid ellipsoids of a body as geoms without contact."""
         for shape, at in self.fluid.ellipsoids.get(body, []):
             if shape.frame != body:
                 self.alter(f"an ellipsoid of {shape.frame!r} in the fluid is one of {body!r}")

@@ -393,7 +393,7 @@ def plain(actuator: Any) -> bool:
 
 
 class Differential(NamedTuple):
-    """Two motors that turn two joints: names of the motors and joints, reductions of all four."""
+    """A differential: the names of its two motors and two joints, and their four gear ratios."""
 
     shafts: list[str]
     joints: list[str]

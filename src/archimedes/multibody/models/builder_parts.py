@@ -53,7 +53,7 @@ class Body:
 
 
 def carried_row(body: Body) -> Any:
-    """Return mass and first moment (4,), in its axes, of what is carried of a body."""
+    """Return the mass and first moment (4,) that is gravity-compensated, in the body's axes."""
     if body.carried is not None:
         return body.carried
     return body.compensated * body.mass * np.concatenate([np.ones(1), checks.as_array(body.com)])
