@@ -191,7 +191,10 @@ def check_type(value: object, name: str, kind: type, remedy: str = "") -> None:
     TypeError: x must be a dict, got float; build one by dict(...)
     """
     if not isinstance(value, kind):
-        got = f"got {type(value).__qualname__}" + (remedy and f"; {remedy}")
+        own = type(value)
+        # NumPy's bool is none of Python's, and has its name.
+        module = f"{own.__module__}." if own.__qualname__ == kind.__name__ else ""
+        got = f"got {module}{own.__qualname__}" + (remedy and f"; {remedy}")
         raise TypeError(f"{name} must be a {kind.__name__}, {got}")
 
 

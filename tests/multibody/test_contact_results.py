@@ -224,7 +224,8 @@ def test_derivatives_of_forces():
 
 
 def test_full_output_is_a_bool():
-    """A number in its place is refused."""
+    """A number in its place is refused, and so is NumPy's bool, by its full name."""
     model, shape, x = ball()
-    with pytest.raises(TypeError, match=r"full_output .* ContactResult"):
-        mb.contact_step(model, x, STEP, [shape], mb.Ground(), full_output=1)
+    for value, said in ((1, "int"), (np.True_, r"numpy\.bool")):
+        with pytest.raises(TypeError, match=rf"full_output must be a bool, got {said}; .* Contact"):
+            mb.contact_step(model, x, STEP, [shape], mb.Ground(), full_output=value)
